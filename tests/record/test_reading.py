@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.record.calls import CallFilter, CallRecord, call, find_calls, neighbours, snapshot, steps
+from rightcall.record.calls import CallFilter, CallRecord, call, find_calls, neighbours, page_of_calls, snapshot, steps
 from rightcall.record.tables import NoteBody, encode
 from support.stores import KINDS, Diary, opened, tamper
 
@@ -159,3 +159,24 @@ def test_a_record_that_somebody_broke_is_shown_as_damaged_and_the_others_as_they
         assert (newest.status, damaged.status) == ("success", "damaged")
         assert "cannot be read" in (damaged.error or "")
         assert snapshot(damaged)["success"] is False
+
+
+@every_store
+def test_words_are_found_in_any_case_and_writing_wherever_they_stand(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as diary:
+        tool = diary.refused(tool="file/Save")
+        quoted = diary.refused(reason='It is "there".', emission="C:\\new")
+        foreign = diary.refused(reason="Straße nach Ödön")
+        failed = diary.failed(error="No such FILE: x.py")
+        left = diary.begin()
+
+        def told(text: str) -> list[int]:
+            page = diary.store.look(lambda tables: page_of_calls(tables, CallFilter(text=text)))
+            return [record.id for record in page.calls]
+
+        assert told("FILE/save") == [tool]
+        assert told('is "THERE"') == told("c:\\\\NEW") == [quoted]
+        assert told("strasse") == told("ÖDÖN") == [foreign]
+        assert told("no such file") == [failed]
+        assert told("process ENDED before") == [left]
+        assert told("nowhere at all") == []

@@ -15,6 +15,7 @@ from support.postgres import ON_SERVERS, shared
 from support.stores import KINDS, Diary, add, approval, opened, records
 
 DAY = 86_400.0
+LEFT = "SELECT relname FROM pg_class WHERE relname LIKE 'gone%' AND relkind = 'r'"
 
 
 def aged(diary: Diary, days: int = 12) -> None:
@@ -123,6 +124,29 @@ def test_on_a_server_days_go_with_their_partition(kind: str) -> None:
         name = url.partition("@/")[2].partition("?")[0]
         days = server.run("SELECT relname FROM pg_class WHERE relname ~ '^audit_2026....$' ORDER BY 1", name)
         assert days[0] == ("audit_20260105",)
+        assert server.run(LEFT, name) == []
+
+
+@pytest.mark.parametrize("kind", ON_SERVERS)
+def test_the_files_of_a_day_go_beside_the_calls_and_those_that_a_killed_process_left_with_the_next_day(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rightcall.record.postgres import PostgresStore, writer
+
+    clock = ManualClock(wall=1_767_268_800.0)
+    server = shared(kind)
+    with server.database() as url, monkeypatch.context() as killed:
+        name = url.partition("@/")[2].partition("?")[0]
+        killed.setattr(writer, "drop_tables", lambda *_: None)
+        with closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store:
+            aged(Diary(store, clock))
+            first = store.transact(lambda tables: prune(tables, before="2026-01-02", by="ann", now=clock.now()))
+        assert (first.removed, server.run(LEFT, name)) == (4, [("gone_4",)])
+        killed.undo()
+        with closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store:
+            store.transact(lambda tables: prune(tables, before="2026-01-03", by="ann", now=clock.now()))
+            assert store.look(verify_audit).ok
+        assert server.run(LEFT, name) == []
 
 
 def test_removed_records_give_their_space_back(tmp_path: Path) -> None:

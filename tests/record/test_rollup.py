@@ -187,6 +187,19 @@ def test_on_a_server_the_rollup_counts_what_one_pass_counts(name: str, steps: li
         assert miscounted(other) == []
 
 
+@pytest.mark.parametrize("name", ON_SERVERS)
+def test_on_a_server_a_call_of_odd_names_counts_under_them_whoever_counts_its_end(
+    name: str, clock: ManualClock
+) -> None:
+    with shared(name).database() as url:
+        with closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store:
+            call = Diary(store, clock).begin(caller="a\0da", tool="t\x10ool")
+            store.look(lambda tables: tables.rollup().catch_up(tables))
+        with closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store:
+            Diary(store, clock).end(call, 5.0, "failed", error="late\0r")
+            assert miscounted(store) == []
+
+
 @given(st.lists(st.floats(0, 1e7), min_size=1, max_size=200), st.sampled_from([50, 95, 99]))
 def test_a_percentile_of_slots_is_near_the_one_of_the_times(times: list[float], percent: int) -> None:
     durations = Durations()

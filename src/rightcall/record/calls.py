@@ -178,6 +178,16 @@ class CallFilter(Struct, frozen=True):
         names = (self.caller, self.tool, self.context, self.step, self.model, self.rule)
         return all(encode(name) in body for name in names if name)
 
+    def may_tell(self, entry: AuditEntry, end: AuditEntry | None) -> bool:
+        """The same of words, where they stand in records as they are looked for: not those of other alphabets, signs
+        that JSON writes otherwise, or what is said of a call without an end."""
+        text = self.text
+        if text is None or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+            return True
+        body = entry.body if end is None else entry.body + b"\n" + end.body
+        without_end = end is None and entry.kind == "begin"
+        return without_end or not body.isascii() or text.lower().encode() in body.lower()
+
 
 _ASKED_FITS: Final[Mapping[str, Fit]] = {"any": "repaired", "none": "right", "lifted": "lifted", "left": "left"}
 
@@ -244,15 +254,13 @@ def page_of_calls(
             elif entry.kind in CALLS and (wanted.since is None or entry.at >= wanted.since):
                 if not wanted.may_have(entry.body):
                     continue
-                record = joined(entry, ends.get(entry.seq) or _end_of(tables, entry), running)
-                if wanted.has(record):
+                own = ends.get(entry.seq) or _end_of(tables, entry)
+                if wanted.may_tell(entry, own) and wanted.has(record := joined(entry, own, running)):
                     found.append(record)
                     if len(found) >= limit:
                         end = entry.seq - 1
                         break
-    oldest = next(tables.entries(), None)
-    more = oldest is not None and oldest.seq <= end
-    return CallPage(found, end + 1 if more else None)
+    return CallPage(found, end + 1 if 0 < tables.oldest() <= end else None)
 
 
 def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:

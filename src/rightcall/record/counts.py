@@ -10,9 +10,9 @@ not passed over each time: `rollup.count` fills the same `Counts` from what is k
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, fsum, log
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
@@ -39,6 +39,7 @@ class Line(NamedTuple):
     model: str
 
 
+Counted = TypeVar("Counted", int, str)
 Part = Literal["tool", "provider", "model", "caller"]
 """By what repairs are counted, of the calls that were decided here and of those that passed through the proxy."""
 
@@ -69,8 +70,14 @@ def time_of(slot: int) -> float:
     return 2 * _LEAST * _GROWTH**slot / (_GROWTH + 1) if slot else 0.0
 
 
+def add_counts(own: dict[Counted, int], more: Mapping[Counted, int]) -> None:
+    """As `Counter.update` does, which takes much longer for a few."""
+    for name, times in more.items():
+        own[name] = own.get(name, 0) + times
+
+
 class Durations:
-    """Milliseconds of calls: `exact` ones, and `slots` in which others were counted."""
+    """Milliseconds of calls: `exact` ones, or `slots` in which they were counted, never both."""
 
     __slots__ = ("exact", "rest", "slots")
 
@@ -89,9 +96,7 @@ class Durations:
         self.add_slots(other.slots, other.rest)
 
     def add_slots(self, slots: Mapping[int, int], total: float) -> None:
-        own = self.slots
-        for slot, times in slots.items():
-            own[slot] = own.get(slot, 0) + times
+        add_counts(self.slots, slots)
         self.rest += total
 
     def sort(self) -> None:
@@ -103,14 +108,12 @@ class Durations:
         return (fsum(self.exact) + self.rest) / number if number else None
 
     def percentile(self, percent: int) -> float | None:
-        """By nearest rank; at most `ERROR` away from it where some are in slots."""
+        """By nearest rank; at most `ERROR` away from it where they are in slots."""
         if not self.slots:
             return percentile(sorted(self.exact), percent)
-        slots = Counter(self.slots)
-        slots.update(map(slot_of, self.exact))
-        left = -(slots.total() * -percent // 100)
-        for slot in sorted(slots):
-            left -= slots[slot]
+        left = -(sum(self.slots.values()) * -percent // 100)
+        for slot in sorted(self.slots):
+            left -= self.slots[slot]
             if left <= 0:
                 return time_of(slot)
         return None
@@ -153,6 +156,19 @@ class Tally:
     def running(self) -> int:
         return self.calls - self.refused - self.ran
 
+    def add(self, other: "Tally") -> None:
+        self.calls += other.calls
+        self.refused += other.refused
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.interrupted += other.interrupted
+        self.cached += other.cached
+        self.tokens += other.tokens
+        self.proxied += other.proxied
+        self.times.add(other.times)
+        add_counts(self.errors, other.errors)
+        add_counts(self.strategies, other.strategies)
+
     def end(self, end: "Outcome") -> None:
         """What came of one call."""
         self.tokens += end.tokens
@@ -168,26 +184,6 @@ class Tally:
         self.times.exact.append(end.execution_time)
 
 
-def add_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Several tallies as one, its times in order."""
-    total = Tally()
-    for one in tallies:
-        total.calls += one.calls
-        total.refused += one.refused
-        total.succeeded += one.succeeded
-        total.failed += one.failed
-        total.interrupted += one.interrupted
-        total.cached += one.cached
-        total.tokens += one.tokens
-        total.proxied += one.proxied
-        total.times.add(one.times)
-        for counter, more in ((total.errors, one.errors), (total.strategies, one.strategies)):
-            for name, times in more.items():  # `update` takes much longer for a few names
-                counter[name] = counter.get(name, 0) + times
-    total.times.sort()
-    return total
-
-
 class Counts:
     """Everything that was counted in one window, of one caller or (None) of all."""
 
@@ -197,11 +193,10 @@ class Counts:
         self.tallies: dict[Line, Tally] = {}
         self.ruled: dict[str, Counter[str]] = {"begin": Counter(), "refused": Counter(), "proxied": Counter()}
         """By the rule that let calls begin, that refused them, or what became of them in the proxy."""
-        self.total = Tally()
-        """All of them together, once everything was taken."""
-        self.times: dict[tuple[Part | Literal[""], str], Durations] = {}
-        """Of calls whose times are not in the tallies: those of each tool, caller, provider, model, and of all."""
-        self._by_tool: dict[str, Tally] = {}
+        self.parts: dict[Part | Literal[""], dict[str, Tally]]
+        self.parts = {"": {}, "caller": {}, "tool": {}, "provider": {}, "model": {}}
+        """Calls that are not in `tallies`: all of them, and those of each tool, caller, provider and model. Once
+        everything was taken, those of the tallies, too."""
         self.slots = [0] * len(window.slots)
         self.passed_slots = [0] * len(window.slots)
         """The same of calls that passed through the proxy."""
@@ -219,28 +214,18 @@ class Counts:
         self._open: dict[int, Tally] = {}
         self._at_last_message: dict[Asker, int] = {}
 
+    @property
+    def total(self) -> Tally:
+        """All of them together, once everything was taken."""
+        return self.parts[""].get("") or Tally()
+
     def by(self, part: Part) -> dict[str, Tally]:
         """The calls of each tool, provider, model or caller, once everything was taken."""
-        groups = self._by_tool if part == "tool" else self._grouped(part)
-        return {name: tally for name, tally in groups.items() if tally.calls}
-
-    def _grouped(self, part: Part) -> dict[str, Tally]:
-        groups: dict[str, list[Tally]] = {}
-        for line, tally in self.tallies.items():
-            groups.setdefault(getattr(line, part), []).append(tally)
-        found = {name: add_tallies(tallies) for name, tallies in groups.items()}
-        for (of, name), times in self.times.items():
-            if of == part:
-                found[name].times.add(times)
-        return found
+        return {name: tally for name, tally in self.parts[part].items() if tally.calls}
 
     def passed_by(self, part: Part) -> Counter[str]:
         """The calls of each that passed through the proxy."""
-        found: Counter[str] = Counter()
-        for line, tally in self.tallies.items():
-            if tally.proxied:
-                found[getattr(line, part)] += tally.proxied
-        return found
+        return Counter({name: tally.proxied for name, tally in self.parts[part].items() if tally.proxied})
 
     def rules(self, *, refused: bool) -> Counter[str]:
         """Calls by the rule that refused them, or that let them begin."""
@@ -248,11 +233,7 @@ class Counts:
 
     def strategies_by(self, part: Part) -> dict[str, Counter[str]]:
         """Calls by how they were made to fit, for each tool, provider, model or caller."""
-        found: dict[str, Counter[str]] = {}
-        for line, tally in self.tallies.items():
-            if tally.strategies:
-                found.setdefault(getattr(line, part), Counter()).update(tally.strategies)
-        return found
+        return {name: tally.strategies for name, tally in self.parts[part].items() if tally.strategies}
 
     def take(self, entry: AuditEntry) -> None:
         """Count one record. Called in the order in which they were written."""
@@ -331,12 +312,13 @@ class Counts:
 
     def settle(self) -> None:
         """Add them up."""
-        for tally in self.tallies.values():
+        for line, tally in self.tallies.items():
             tally.times.sort()
-        self._by_tool = self._grouped("tool")
-        self.total = add_tallies(self.tallies.values())
-        if ("", "") in self.times:
-            self.total.times.add(self.times["", ""])
+            for part, groups in self.parts.items():
+                groups.setdefault(getattr(line, part) if part else "", Tally()).add(tally)
+        for groups in self.parts.values():
+            for tally in groups.values():
+                tally.times.sort()
 
 
 def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:

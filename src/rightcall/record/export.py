@@ -58,8 +58,8 @@ class RecordFilter(Struct, frozen=True):
     until: str | None = None
     """Times in UTC; the second one is left out itself."""
 
-    def matcher(self, tables: Tables) -> Callable[[AuditEntry], bool]:
-        """Says of each record whether it is asked for."""
+    def matcher(self, entry_of: Callable[[int], AuditEntry | None]) -> Callable[[AuditEntry], bool]:
+        """Says of each record whether it is asked for. `entry_of` finds the call of one that belongs to it."""
         about = {name: getattr(self, name) for name in ("caller", "tool", "decision", "rule")}
         wanted = {name: value for name, value in about.items() if value is not None}
         words = [encode(value) for value in wanted.values()]
@@ -80,7 +80,7 @@ class RecordFilter(Struct, frozen=True):
                 return False
             if not wanted:
                 return True
-            whose = tables.entry(entry.call) if entry.call else entry
+            whose = entry_of(entry.call) if entry.call else entry
             return whose is not None and names(whose)
 
         return has
@@ -113,7 +113,8 @@ def page_of_records(
         end = _last_before(tables, wanted.until, oldest, end)
     end = end if before is None else min(end, before - 1)
     lowest = max(0, end - SEARCHED)
-    has = wanted.matcher(tables)
+    near: dict[int, AuditEntry] = {}  # most calls are not far from their ends
+    has = wanted.matcher(lambda seq: near.get(seq) or tables.entry(seq))
     found: list[AuditEntry] = []
     while end > lowest and len(found) < limit:
         first = max(lowest, end - _PAGE)
@@ -121,6 +122,7 @@ def page_of_records(
         if entries and wanted.since is not None and all(one.at < wanted.since for one in entries):
             return RecordPage(found, None)
         end = first
+        near |= {one.seq: one for one in entries}
         for entry in reversed(entries):
             if has(entry):
                 found.append(entry)
@@ -151,7 +153,7 @@ def exported(
     first = next(iter(tables.entries(after, since=wanted.since)), None)
     if first is None:
         return
-    has = wanted.matcher(tables)
+    has = wanted.matcher(tables.entry)
     before = _before(tables, first)
     for entry in tables.entries(first.seq - 1):
         if through is not None and entry.seq > through:

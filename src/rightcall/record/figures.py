@@ -19,7 +19,7 @@ from rightcall.record.calls import LIFTED, Period, window_of
 from rightcall.record.counts import Durations, Part, Tally
 from rightcall.record.rollup.periods import count_within
 from rightcall.record.rollup.rollup import Rollup
-from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, NUMBERS, read_repairs, read_slots
 from rightcall.record.tables import Store, Tables
 
 SECONDS: Final = 0.1
@@ -220,27 +220,20 @@ def _sources(rollup: Rollup, starts: list[str]) -> dict[str, str]:
 
 def _cells(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
     sources = _sources(rollup, starts)
-    name = f"lines.{by}" if by in _PARTS else "''"
-    among = f"start IN ({', '.join('?' * len(sources))})" + ("" if caller is None else " AND lines.caller = ?")
-    values = (*sources, *(() if caller is None else (caller,)))
-    join = f"FROM cells JOIN lines ON lines.id = cells.line WHERE {among}"
     sums: dict[tuple[str, str], list[Any]] = {}
     times: dict[tuple[str, str], Durations] = {}
-    for start, key, *numbers in rollup.ask(f"SELECT start, {name}, {SUMS} {join} GROUP BY 1, 2", *values):
-        point = sums.setdefault((key, sources[start]), [0] * len(numbers))
-        sums[key, sources[start]] = [a + b for a, b in zip(point, numbers, strict=True)]
-    if caller is None:
-        part = by if by in _PARTS else ""
-        slots_of = f"SELECT start, name, slots FROM times WHERE {among} AND part = ?"
-        rows = rollup.ask(slots_of, *values, part)
-    else:
-        rows = rollup.ask(f"SELECT start, {name}, slots {join} AND slots IS NOT NULL", *values)
-    for start, key, slots in rows:
-        times.setdefault((key, sources[start]), Durations()).add_slots(read_slots(slots), 0.0)
+    for start, name, *numbers, slots in rollup.cells(_part(by), caller, sources, f"{', '.join(NUMBERS)}, slots"):
+        key = name, sources[start]
+        sums[key] = [a + b for a, b in zip(sums[key], numbers, strict=True)] if key in sums else numbers
+        times.setdefault(key, Durations()).add_slots(read_slots(slots), 0.0)
     found: _Points = {}
-    for (key, start), numbers in sums.items():
-        found.setdefault(key, {})[start] = _point(start, numbers, times.get((key, start), Durations()))
+    for (name, start), numbers in sums.items():
+        found.setdefault(name, {})[start] = _point(start, numbers, times[name, start])
     return found
+
+
+def _part(by: By) -> Part | Literal[""]:
+    return by if by in _PARTS else ""
 
 
 def _point(start: str, numbers: list[Any], times: Durations) -> Point:
@@ -283,21 +276,18 @@ def _minutes(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _
 def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
     """By strategy or rule."""
     sources = _sources(rollup, starts)
-    values = (*sources, *(() if caller is None else (caller,)))
-    among = f"start IN ({', '.join('?' * len(sources))})"
     if by == "rule":
-        own = "" if caller is None else " AND caller = ?"
+        among, own = f"start IN ({', '.join('?' * len(sources))})", "" if caller is None else " AND caller = ?"
         rows = rollup.ask(
-            f"SELECT start, rule, sum(times) FROM rules WHERE {among}{own} AND kind = 'refused' GROUP BY 1, 2", *values
-        )
+            f"SELECT start, rule, sum(times) FROM rules WHERE {among}{own} AND kind = 'refused' GROUP BY 1, 2",
+            *sources, *(() if caller is None else (caller,)),
+        )  # fmt: skip
     else:
-        own = "" if caller is None else " AND line IN (SELECT id FROM lines WHERE caller = ?)"
-        rows = rollup.ask(f"SELECT start, strategy, sum(times) FROM repairs WHERE {among}{own} GROUP BY 1, 2", *values)
-        total = rollup.ask(f"SELECT start, sum(calls) + sum(proxied) FROM cells WHERE {among}{own} GROUP BY 1", *values)
-        repaired = dict[str, int]()
-        for start, _, times in rows:
-            repaired[start] = repaired.get(start, 0) + times
-        rows += [(start, "direct", times - repaired.get(start, 0)) for start, times in total]
+        rows = list[Any]()
+        for start, _, calls, proxied, some in rollup.cells("", caller, sources, "calls, proxied, repairs"):
+            repairs = read_repairs(some)
+            rows += [(start, strategy, times) for strategy, times in repairs.items()]
+            rows.append((start, "direct", calls + proxied - sum(repairs.values())))
     found: _Points = {}
     for start, name, times in rows:
         points, place = found.setdefault(name, {}), sources[start]
@@ -351,7 +341,7 @@ def fit_over_time(
         if width == MINUTE:
             totals, others = _fit_minutes(rollup, name, own, (starts[0], starts[-1] + AFTER, *whose))
         else:
-            totals, others = _fit_cells(rollup, name, own, list(_sources(rollup, starts)), whose)
+            totals, others = _fit_cells(rollup.cells(_part(by), caller, _sources(rollup, starts), _FIT_COLUMNS))
     found: dict[str, dict[str, Fit]] = {}
     for start, key, calls in totals:
         _add_fit(found, key, Fit(start[:width], calls))
@@ -386,18 +376,17 @@ def _add_fit(found: dict[str, dict[str, Fit]], key: str, more: Fit) -> None:
 
 _Totals = list[tuple[str, str, int]]
 _Others = list[tuple[str, str, str, int]]
+_FIT_COLUMNS: Final = "calls + proxied, repairs"
 _FATE: Final = f"CASE WHEN strategy IN ('failed', '{LIFTED}') THEN strategy ELSE 'repaired' END"
 
 
-def _fit_cells(
-    rollup: Rollup, name: str, own: str, sources: list[str], whose: tuple[str, ...]
-) -> tuple[_Totals, _Others]:  # fmt: skip
-    among = f"JOIN lines ON lines.id = line WHERE start IN ({', '.join('?' * len(sources))}){own} GROUP BY"
-    values = (*sources, *whose)
-    return (
-        rollup.ask(f"SELECT start, {name}, sum(calls) + sum(proxied) FROM cells {among} 1, 2", *values),
-        rollup.ask(f"SELECT start, {name}, {_FATE}, sum(times) FROM repairs {among} 1, 2, 3", *values),
-    )
+def _fit_cells(rows: list[Any]) -> tuple[_Totals, _Others]:
+    others: _Others = []
+    for start, name, _, repairs in rows:
+        for strategy, times in read_repairs(repairs).items():
+            fate = strategy if strategy in ("failed", LIFTED) else "repaired"
+            others.append((start, name, fate, times))
+    return [(start, name, calls) for start, name, calls, _ in rows], others
 
 
 def _fit_minutes(rollup: Rollup, name: str, own: str, values: tuple[str, ...]) -> tuple[_Totals, _Others]:

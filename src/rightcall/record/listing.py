@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rightcall.record.calls import CALLS, LIFTED, CallRecord, call, counted_as, joined
 from rightcall.record.rollup.rollup import Rollup
-from rightcall.record.rollup.tables import HOUR
+from rightcall.record.rollup.tables import HOUR, LINE, PARTS, read_repairs
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
 
 ANY_REPAIR: Final = "*"
@@ -48,12 +48,12 @@ class CallQuery(Struct, frozen=True):
         """All but the words."""
         return (
             all(getattr(self, name) in (None, getattr(record, name)) for name in _COMPARED)
-            and (self.strategy is None or self._has_strategy(counted_as(record.strategy, record.origin, record.rule)))
+            and (self.strategy is None or self.has_strategy(counted_as(record.strategy, record.origin, record.rule)))
             and (self.since is None or record.timestamp >= self.since)
             and (self.until is None or record.timestamp <= self.until)
         )
 
-    def _has_strategy(self, counted: str) -> bool:
+    def has_strategy(self, counted: str) -> bool:
         return counted not in ("direct", LIFTED) if self.strategy == ANY_REPAIR else counted == self.strategy
 
 
@@ -199,45 +199,54 @@ class _Search:
                 wanted.context,
             )
             return [(low, high) for low, high in found if low is not None]
-        hours = self._hours()
-        if not hours:
+        hours, given = self._hours()
+        cells, values = self._cells()
+        if not given and not cells:
             return [(0, _ALL)]
-        questions = " INTERSECT ".join(question for question, _ in hours)
-        values = [value for _, some in hours for value in some]
-        spans = rollup.ask(f"SELECT low, high FROM spans WHERE start IN ({questions}) ORDER BY high DESC", *values)
-        return _merged(spans)
+        spans = rollup.ask(f"SELECT low, high, start FROM spans WHERE {hours} ORDER BY high DESC", *given)
+        if cells:
+            question = f"SELECT start, waiting, repairs FROM cells WHERE {cells} AND start IN"
+            rows = rollup.ask(f"{question} (SELECT start FROM spans WHERE {hours})", *values, *given)
+            among = {start for start, waiting, repairs in rows if self._may_fit(waiting, repairs)}
+            spans = [span for span in spans if span[2] in among]
+        return _merged([(low, high) for low, high, _ in spans])
 
-    def _hours(self) -> list[tuple[str, list[Any]]]:
-        """Questions for hours, each with its values; all of them have to be answered with the same hours."""
-        wanted, found = self._wanted, list[tuple[str, list[Any]]]()
-        lines = {
-            name: getattr(wanted, name) for name in ("caller", "tool", "provider", "model")
-            if getattr(wanted, name) is not None
-        }  # fmt: skip
-        which = " AND ".join(f"{name} = ?" for name in lines)
-        of_line = f" AND line IN (SELECT id FROM lines WHERE {which})" if lines else ""
-        column = {"failed": "failed", "success": "succeeded", "refused": "refused", "waiting": "waiting",
-                  "proxied": "proxied"}.get(wanted.status or "")  # fmt: skip
-        if lines or column:
-            some = f" AND {column} > 0" if column else ""
-            found.append((f"SELECT start FROM cells WHERE length(start) = {HOUR}{of_line}{some}", [*lines.values()]))
+    def _hours(self) -> tuple[str, list[Any]]:
+        """A condition on hours, by rule and time, and its values."""
+        wanted, found, values = self._wanted, f"length(start) = {HOUR}", list[Any]()
         if wanted.rule is not None:
             own = "" if wanted.caller is None else " AND caller = ?"
-            values = [wanted.rule, *(() if wanted.caller is None else (wanted.caller,))]
-            waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
-            rules = f"SELECT start FROM rules WHERE length(start) = {HOUR} AND rule = ?{own}"
-            found.append((f"SELECT start FROM ({rules}{waiting}) AS hours", values))
-        if wanted.strategy not in (None, "direct"):
-            own = f" AND strategy <> '{LIFTED}'" if wanted.strategy == ANY_REPAIR else " AND strategy = ?"
-            values = [*(() if wanted.strategy == ANY_REPAIR else (wanted.strategy,)), *lines.values()]
-            waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
-            repairs = f"SELECT start FROM repairs WHERE length(start) = {HOUR}{own}{of_line}"
-            found.append((f"SELECT start FROM ({repairs}{waiting}) AS hours", values))
-        if wanted.since is not None:
-            found.append((f"SELECT start FROM spans WHERE length(start) = {HOUR} AND last >= ?", [wanted.since]))
-        if wanted.until is not None:
-            found.append((f"SELECT start FROM spans WHERE length(start) = {HOUR} AND first <= ?", [wanted.until]))
-        return found
+            rules = f"SELECT 1 FROM rules WHERE rules.start = spans.start AND rule = ?{own}"
+            waiting = "SELECT 1 FROM cells WHERE cells.start = spans.start AND part = '' AND waiting > 0"
+            found += f" AND (EXISTS ({rules}) OR EXISTS ({waiting}))"
+            values += [wanted.rule, *(() if wanted.caller is None else (wanted.caller,))]
+        for column, value in (("last >= ?", wanted.since), ("first <= ?", wanted.until)):
+            if value is not None:
+                found += f" AND {column}"
+                values.append(value)
+        return found, values
+
+    def _cells(self) -> tuple[str, list[str]]:
+        """A condition on their cells, by caller, tool, provider, model and outcome, and its values; empty where nothing
+        of that is asked for."""
+        wanted = self._wanted
+        names = {part: name for part in PARTS if (name := getattr(wanted, part)) is not None}
+        column = {"failed": "failed", "success": "succeeded", "refused": "refused", "waiting": "waiting",
+                  "proxied": "proxied"}.get(wanted.status or "")  # fmt: skip
+        if not names and not column and wanted.strategy in (None, "direct"):
+            return "", []
+        some = f" AND {column} > 0" if column else ""
+        if len(names) > 1:
+            lines = f"SELECT CAST(id AS TEXT) FROM lines WHERE {' AND '.join(f'{part} = ?' for part in names)}"
+            return f"part = '{LINE}' AND name IN ({lines}){some}", [*names.values()]
+        part, name = next(iter(names.items()), ("", ""))
+        return f"part = '{part}' AND name = ?{some}", [name]
+
+    def _may_fit(self, waiting: int, repairs: bytes) -> bool:
+        """Of a question that waits it is not counted how it was repaired."""
+        if self._wanted.strategy in (None, "direct") or waiting:
+            return True
+        return any(map(self._wanted.has_strategy, read_repairs(repairs)))
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

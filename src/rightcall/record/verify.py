@@ -368,19 +368,19 @@ def plan(
     """What `prune` would remove now. `before` is a moment in UTC, `keep` how many of the newest records stay, `through`
     the last record that may go; with several, only what all of them allow. `now` is the store's clock: questions that
     have expired by then wait no more."""
-    first = next(iter(tables.entries()), None)
-    if first is None:
+    first = tables.oldest()
+    if not first:
         return Cut()
     wanted = _wanted(tables, first, before, keep, through)
-    if wanted < first.seq:
-        return Cut(first.seq)
+    if wanted < first:
+        return Cut(first)
     # very many on a server: days go whole, and a call that goes on over the cut may lose its beginning
-    at_once = tables.chains() is not None and wanted - first.seq > STEP
+    at_once = tables.chains() is not None and wanted - first > STEP
     if at_once and before is not None and keep is None and through is None:
         wanted = max(wanted, tables.last_before(before))
-    last, because = (_not_needed if at_once else _allowed)(tables, first.seq, wanted, now)
-    count = max(0, last - first.seq + 1)
-    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because, at_once)
+    last, because = (_not_needed if at_once else _allowed)(tables, first, wanted, now)
+    count = max(0, last - first + 1)
+    return Cut(first, last if count else 0, count, wanted - first + 1 - count, because, at_once)
 
 
 def prune(
@@ -474,7 +474,7 @@ def prune_in_steps(
     return Pruned(removed, last.through, last.checkpoint)
 
 
-def _wanted(tables: Tables, first: AuditEntry, before: str | None, keep: int | None, through: int | None) -> int:
+def _wanted(tables: Tables, first: int, before: str | None, keep: int | None, through: int | None) -> int:
     """The last record that is to go, were all of them over."""
     if before is None and keep is None:
         raise ConfigError("before, keep: neither is given; one has to say what is old")
@@ -491,7 +491,7 @@ def _wanted(tables: Tables, first: AuditEntry, before: str | None, keep: int | N
         # dates are set now and then: the first record that is not old enough ends the cut, whatever comes after it
         young = next((entry.seq for entry in tables.entries(since=before)), None)
         last = last if young is None else min(last, young - 1)
-    return max(last, first.seq - 1)
+    return max(last, first - 1)
 
 
 def _allowed(tables: Tables, first: int, wanted: int, now: int | None) -> tuple[int, Reason]:

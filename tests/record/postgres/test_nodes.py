@@ -210,7 +210,7 @@ def test_figures_that_were_cleared_are_counted_anew(url: str) -> None:
     with closing(opened(url)) as store:
         for number in range(3):
             end(store, begin(store, number))
-        counted = "SELECT sum(calls) FROM cells WHERE length(start) = 13"
+        counted = "SELECT sum(calls) FROM cells WHERE length(start) = 13 AND part = ''"
 
         def count() -> object:
             return store.look(lambda tables: (tables.rollup().catch_up(tables), tables.rollup().ask(counted))[1])

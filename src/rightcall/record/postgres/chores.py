@@ -6,11 +6,13 @@ with every chain that has an anchor of it.
 """
 
 from collections.abc import Callable
+from contextlib import closing, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rightcall.policy.types import HOUR, SECOND, Decision
 from rightcall.record.admission import Admission, end_interrupted, finish_once, sweep
+from rightcall.record.postgres.connection import Address, connect
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import make_days
 from rightcall.record.postgres.tables import PostgresTables
@@ -33,6 +35,7 @@ _PURGE = 5_000
 _ENDED = 1_000
 """Calls of dead nodes that are ended in one transaction, while the other nodes wait; the next ones follow."""
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
+_DROP_SECONDS = 30.0
 _OLD = (
     "DELETE FROM windows WHERE (scope, n) IN"
     f" (SELECT scope, n FROM windows WHERE at <= %s ORDER BY at LIMIT {_PURGE} FOR UPDATE SKIP LOCKED)"
@@ -111,6 +114,13 @@ class Chores:
 def write_anchor(tables: Tables, heads: list[Any]) -> None:
     data = {"heads": told_heads({node: (seq, own) for node, seq, own in heads})}
     tables.append("store", 0, encode(NoteBody("anchor", data=data)))
+
+
+def drop_tables(address: Address, names: list[str]) -> None:
+    """On a connection of its own, beside the node's work. What cannot be dropped now goes with the next day."""
+    with suppress(Exception), closing(connect(address, lock_seconds=_DROP_SECONDS)) as connection:
+        for name in names:
+            connection.execute(f"DROP TABLE IF EXISTS {name}".encode())
 
 
 def tidy(tables: Tables) -> None:

@@ -22,7 +22,7 @@ from rightcall.record.counts import CountedCall, read_counted
 from rightcall.record.rollup import rollup
 from rightcall.record.rollup.batch import Batch, Kind
 from rightcall.record.rollup.rollup import Mark, Rollup
-from rightcall.record.rollup.tables import PARTS, ROWS, CountedRow
+from rightcall.record.rollup.tables import COUNTERS, PARTS, ROWS, CountedRow
 from rightcall.record.tables import AuditEntry, Tables
 
 if TYPE_CHECKING:
@@ -61,22 +61,11 @@ CREATE TABLE calls (
 CREATE INDEX calls_context ON calls (context, seq) WHERE context IS NOT NULL;
 CREATE INDEX calls_open ON calls (seq) WHERE status = 'pending';
 CREATE TABLE cells (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, calls integer NOT NULL, refused integer NOT NULL,
-    waiting integer NOT NULL, proxied integer NOT NULL, succeeded integer NOT NULL, failed integer NOT NULL,
-    interrupted integer NOT NULL, cached integer NOT NULL, tokens bigint NOT NULL, total double precision NOT NULL,
-    slots bytea, PRIMARY KEY (start, line)
-);
-CREATE TABLE times (
     start text COLLATE "C" NOT NULL, part text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
-    slots bytea NOT NULL, PRIMARY KEY (start, part, name)
-);
-CREATE TABLE faults (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, error integer NOT NULL, times integer NOT NULL,
-    PRIMARY KEY (start, line, error)
-);
-CREATE TABLE repairs (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, strategy text COLLATE "C" NOT NULL, times integer NOT NULL,
-    PRIMARY KEY (start, line, strategy)
+    calls integer NOT NULL, refused integer NOT NULL, waiting integer NOT NULL, proxied integer NOT NULL,
+    succeeded integer NOT NULL, failed integer NOT NULL, interrupted integer NOT NULL, cached integer NOT NULL,
+    tokens bigint NOT NULL, total double precision NOT NULL, slots bytea NOT NULL, repairs bytea NOT NULL,
+    faults bytea NOT NULL, PRIMARY KEY (start, part, name)
 );
 CREATE TABLE rules (
     start text COLLATE "C" NOT NULL, caller text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL,
@@ -86,13 +75,15 @@ CREATE TABLE spans (
     start text COLLATE "C" PRIMARY KEY, first text COLLATE "C" NOT NULL, last text COLLATE "C" NOT NULL,
     low bigint NOT NULL, high bigint NOT NULL, calls bigint NOT NULL, passed bigint NOT NULL, rows bigint NOT NULL
 );
+CREATE INDEX spans_hours ON spans (start) WHERE length(start) = 13;
 CREATE TABLE messages (
     seq bigint PRIMARY KEY, at text COLLATE "C" NOT NULL, what text COLLATE "C" NOT NULL,
     caller text COLLATE "C" NOT NULL, context text COLLATE "C", task text COLLATE "C", used boolean, correct boolean,
     turns bigint NOT NULL, tool_turns bigint NOT NULL, begun bigint NOT NULL, begun_at text COLLATE "C" NOT NULL,
     earlier bigint NOT NULL
 );
-CREATE INDEX messages_at ON messages (at);
+CREATE INDEX messages_at ON messages (what, at);
+CREATE INDEX messages_task ON messages (at) WHERE task IS NOT NULL;
 CREATE INDEX messages_of ON messages (caller, context, seq);
 CREATE TABLE damaged (
     seq bigint PRIMARY KEY, at text COLLATE "C" NOT NULL, caller text COLLATE "C" NOT NULL,
@@ -184,8 +175,8 @@ def _translated(statement: str) -> bytes:
 def _at_once(statement: str) -> bytes:
     """The statement for all rows at once, which come as arrays.
 
-    >>> _at_once("INSERT INTO faults VALUES (?, ?, ?, ?) ON CONFLICT (start) DO NOTHING").decode()[:64]
-    'INSERT INTO faults SELECT * FROM unnest(%s::text[], %s::integer['
+    >>> _at_once("INSERT INTO rules VALUES (?, ?, ?, ?, ?) ON CONFLICT (start) DO NOTHING").decode()[:60]
+    'INSERT INTO rules SELECT * FROM unnest(%s::text[], %s::text['
     """
     if statement.startswith("UPDATE calls"):
         names = ("status", "time", "tokens", "cached", "error")
@@ -203,10 +194,7 @@ def _unnest(types: str) -> str:
 
 
 _COLUMNS = {
-    "cells": "text integer" + " integer" * 8 + " bigint float8 bytea",
-    "times": "text text text bytea",
-    "faults": "text integer integer integer",
-    "repairs": "text integer text integer",
+    "cells": "text text text" + " integer" * 8 + " bigint float8 bytea bytea bytea",
     "rules": "text text text text integer",
     "spans": "text text text" + " bigint" * 5,
 }
@@ -232,6 +220,9 @@ class ServerBatch(Batch):
         super().__init__(connection, ids)
         self._before = before
 
+    def _row(self, question: str, number: int) -> tuple[Any, ...]:
+        return tuple(told(one) if type(one) is str else one for one in super()._row(question, number))
+
     def _earlier(self, seq: int) -> CountedRow | None:
         return self._late.get(seq) or self._before.get(seq)
 
@@ -245,24 +236,16 @@ class ServerBatch(Batch):
         assert found is not None
         return found[0]
 
-    def _known_slots(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], bytes | None]:
+    def _known(self, keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], tuple[bytes, bytes, bytes]]:
         server = cast("FiguresConnection", self._connection).server
         question = (
-            "SELECT start, line, slots FROM cells"
-            " WHERE (start, line) IN (SELECT * FROM unnest(%s::text[], %s::integer[]))"
-        )
-        rows = server.execute(question, ([start for start, _ in keys], [line for _, line in keys])).fetchall()
-        return {(start, line): slots for start, line, slots in rows}
-
-    def _known_times(self, keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], bytes]:
-        server = cast("FiguresConnection", self._connection).server
-        question = (
-            "SELECT start, part, name, slots FROM times"
+            f"SELECT start, part, name, {', '.join(COUNTERS)} FROM cells"
             " WHERE (start, part, name) IN (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[]))"
         )
-        columns = [[kept(one) for one in column] for column in zip(*keys, strict=True)] or [[], [], []]
-        by_kept = {tuple(map(kept, key)): key for key in keys}
-        return {by_kept[tuple(key)]: slots for *key, slots in server.execute(question, columns).fetchall()}
+        by_kept = {(start, part, kept(name)): (start, part, name) for start, part, name in keys}
+        columns = [list(column) for column in zip(*by_kept, strict=True)] or [[], [], []]
+        rows = server.execute(question.encode(), columns).fetchall()
+        return {by_kept[row[0], row[1], row[2]]: (row[3], row[4], row[5]) for row in rows}
 
 
 class ServerRollup(Rollup):
@@ -402,7 +385,7 @@ class ServerRollup(Rollup):
             key = wanted[kind]
             ids[key] = number
             ids[number] = Kind(kind[0], key[4], key[0], key[6], key[7])
-            ids["line", kind[0]] = (("", ""), *zip(PARTS, key[:4], strict=True))
+            ids["line", kind[0]] = tuple(zip(PARTS, key[:4], strict=True))
 
     def _numbered(self, table: str, names: tuple[str, ...], keys: set[Any]) -> dict[Any, int]:
         """The numbers that such rows have, or get now."""

@@ -86,7 +86,13 @@ CREATE TABLE documents (
 """
 """What MCP servers listed last, and saved requests."""
 
-STEPS = (_TABLES, FIGURES, _BY_NODE, _SPENT, _DOCUMENTS)
+_OLD_FIGURES = """
+DROP TABLE IF EXISTS mark, marks, lines, kinds, contexts, errors, calls, cells, times, faults, repairs, rules, spans,
+    messages, damaged
+"""
+"""They had another form, and are counted anew."""
+
+STEPS = (_TABLES, "", _BY_NODE, _SPENT, _DOCUMENTS, f"{_OLD_FIGURES};\n{FIGURES}")
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Struct)
 
 _PAGE = 1000
+_FEW = 10
 """Records that are read at once."""
 _ENTRIES = "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash, node FROM audit"
 _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
@@ -115,6 +116,8 @@ class PostgresTables:
         """Calls that have begun in this transaction, here."""
         self.answers: list[str] = []
         """Approvals that a person has answered in it."""
+        self.gone: list[str] = []
+        """Tables of days that were taken off the audit, and are to be dropped once that stands."""
 
     def _do(self, statement: str, *values: Any) -> "psycopg.Cursor[Any]":
         if self._pending:
@@ -184,14 +187,15 @@ class PostgresTables:
         if until is not None:
             only, times = f"{only} AND at < %s{_by_day('<=', until)}", [*times, until]
         last = self.head()[0]
+        size = _PAGE if since is None else _FEW  # most who ask since when want to know the first
         while after < last:
-            page = f"{_ENTRIES} WHERE seq > %s AND seq <= %s{only} ORDER BY seq LIMIT {_PAGE}"
+            page = f"{_ENTRIES} WHERE seq > %s AND seq <= %s{only} ORDER BY seq LIMIT {size}"
             rows = self._all(page, after, last, *times)
             for row in rows:
                 yield AuditEntry(*row)
-            if len(rows) < _PAGE:
+            if len(rows) < size:
                 return
-            after = rows[-1][0]
+            after, size = rows[-1][0], _PAGE
 
     def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
         only = "" if not kinds else f" WHERE kind IN ({', '.join(['%s'] * len(kinds))})"
@@ -287,13 +291,17 @@ class PostgresTables:
             self._rollup = None
 
     def remove_through(self, seq: int) -> int:
-        """Whole days go with their partition, which costs the same however many records they have."""
+        """Whole days go with their partition, which costs the same however many records they have. It is only taken
+        off here: removing a large file takes the server a while, and nobody is to wait for it."""
         self.flush()
         removed = 0
         for day, last, count in self._days():
             if last is not None and last <= seq:
-                self._do(f"DROP TABLE {partition(day)}")
+                self._do(f"ALTER TABLE audit DETACH PARTITION {partition(day)}")
+                self._do(f"ALTER TABLE {partition(day)} RENAME TO gone_{last}")
                 removed += count
+        left = "SELECT relname FROM pg_class WHERE relnamespace = 'rightcall'::regnamespace AND relkind = 'r'"
+        self.gone = [name for (name,) in self._all(f"{left} AND relname ~ '^gone_[0-9]+$'")]
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
     def rewrite(self, seq: int, body: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.record.jobs import Job, Planned, Work, wake
 from rightcall.record.postgres.batch import BatchTables, Unplanned, lock_and_look, wants_of
-from rightcall.record.postgres.chores import Chores, end_doubted
+from rightcall.record.postgres.chores import Chores, drop_tables, end_doubted
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -105,6 +105,7 @@ class Writer:
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
         self._last = False
+        self._dropping: threading.Thread | None = None
         self._thread = threading.Thread(target=self._write, name="rightcall postgres", daemon=True)
         self._thread.start()
 
@@ -168,6 +169,8 @@ class Writer:
             wake(done)
             self.wrote(self._confirmed[0])
         self._leave()
+        if self._dropping is not None:
+            self._dropping.join()
 
     def _take(self) -> list[ServerJob]:
         """All that waits; the first is waited for, for a while."""
@@ -345,6 +348,9 @@ class Writer:
         for name in tables.answers:
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
         self._commit(connection, chain, [_move(chain)], jobs)
+        if tables.gone:
+            self._dropping = threading.Thread(target=drop_tables, args=(self._address, tables.gone), daemon=True)
+            self._dropping.start()
 
     def _begin(self, connection: "psycopg.Connection[Any]", chain: Chain, own: tuple[int, bytes] | None) -> None:
         if own[0] < self._confirmed[0] if own is not None else self._is_gone(connection):

@@ -1,12 +1,13 @@
 """Counting records into the rollup: what one transaction adds to its tables, and takes off them again.
 
-    record ─▶ Batch: by call, by hour and kind, by minute ─▶ write: calls · cells · faults, repairs, rules · spans
+    record ─▶ Batch: by call, by hour and kind, by minute ─▶ write: calls · cells · rules · spans
 
 The records come in order, in as many transactions as there are. An end finds its call in this one or an earlier one,
 and counts in the hour in which the call began. A call whose record was pruned is taken off by the same numbers.
 """
 
 import sqlite3
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from msgspec import DecodeError
@@ -16,6 +17,7 @@ from rightcall.record.counts import (
     LONGEST_ERROR,
     CountedCall,
     Outcome,
+    add_counts,
     read_counted,
     read_outcome,
     read_told,
@@ -24,16 +26,20 @@ from rightcall.record.counts import (
 from rightcall.record.notes import HostNote
 from rightcall.record.rollup.tables import (
     AFTER,
+    CELL,
+    COUNTERS,
     DAY,
     HOUR,
+    LINE,
     MINUTE,
     NUMBERS,
     PARTS,
     ROWS,
-    SUMS,
     CountedRow,
+    read_faults,
+    read_repairs,
     read_slots,
-    write_slots,
+    write_counter,
 )
 from rightcall.record.tables import AuditEntry
 
@@ -43,9 +49,14 @@ _MOST_TOKENS: Final = 2**40
 """Of one call: sums stay within what a database can hold."""
 
 _UPSERT_CELL = (
-    f"INSERT INTO cells VALUES ({', '.join('?' * (len(NUMBERS) + 3))}) ON CONFLICT (start, line) DO UPDATE SET "
+    f"INSERT INTO cells VALUES ({', '.join('?' * (3 + len(NUMBERS) + len(COUNTERS)))})"
+    " ON CONFLICT (start, part, name) DO UPDATE SET "
     + ", ".join(f"{name} = cells.{name} + excluded.{name}" for name in NUMBERS)
-    + ", slots = coalesce(excluded.slots, cells.slots)"
+    + "".join(f", {name} = excluded.{name}" for name in COUNTERS)
+)
+_UPSERT_RULE = (
+    "INSERT INTO rules VALUES (?, ?, ?, ?, ?) ON CONFLICT (start, caller, kind, rule)"
+    " DO UPDATE SET times = rules.times + excluded.times"
 )
 _UPSERT_SPAN = """
 INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
@@ -57,18 +68,6 @@ calls = spans.calls + excluded.calls, passed = spans.passed + excluded.passed, r
 """
 
 
-def _upsert_times(table: str, *key: str) -> str:
-    places, names = ", ".join("?" * (len(key) + 1)), ", ".join(key)
-    more = f"times = {table}.times + excluded.times"
-    return f"INSERT INTO {table} VALUES ({places}) ON CONFLICT ({names}) DO UPDATE SET {more}"
-
-
-_UPSERT_FAULT = _upsert_times("faults", "start", "line", "error")
-_UPSERT_REPAIR = _upsert_times("repairs", "start", "line", "strategy")
-_UPSERT_RULE = _upsert_times("rules", "start", "caller", "kind", "rule")
-_PUT_TIMES = (
-    "INSERT INTO times VALUES (?, ?, ?, ?) ON CONFLICT (start, part, name) DO UPDATE SET slots = excluded.slots"
-)
 _FIND_LINE = "SELECT id FROM lines WHERE caller = ? AND tool = ? AND provider = ? AND model = ?"
 _ADD_LINE = "INSERT INTO lines (caller, tool, provider, model) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _FIND_KIND = "SELECT id FROM kinds WHERE line = ? AND kind = ? AND decision = ? AND rule = ? AND strategy = ?"
@@ -102,15 +101,39 @@ class Kind(NamedTuple):
 
 
 class _Cell:
-    """Calls of one line, added up, in the order of `NUMBERS`; and their times."""
+    """Calls added up: their numbers in the order of `NUMBERS`, and their counters in that of `COUNTERS`."""
 
-    __slots__ = ("numbers", "slots")
+    __slots__ = ("faults", "numbers", "repairs", "slots")
 
     def __init__(self) -> None:
         self.numbers: list[float] = [*[0] * _TOTAL, 0.0]
         self.slots: dict[int, int] = {}
+        self.repairs: dict[str, int] = {}
+        self.faults: dict[int, int] = {}
+
+    def add(self, other: "_Cell") -> None:
+        self.numbers = list(map(add, self.numbers, other.numbers))
+        add_counts(self.slots, other.slots)
+        if other.repairs:
+            add_counts(self.repairs, other.repairs)
+        if other.faults:
+            add_counts(self.faults, other.faults)
+
+    def add_counters(self, slots: bytes, repairs: bytes, faults: bytes) -> None:
+        add_counts(self.slots, read_slots(slots))
+        add_counts(self.repairs, read_repairs(repairs))
+        add_counts(self.faults, read_faults(faults))
+
+    def row(self) -> tuple[Any, ...]:
+        return (*self.numbers, _written(self.slots), _written(self.repairs), _written(self.faults))
 
 
+def _written(counter: dict[Any, int]) -> bytes:
+    return write_counter({one: n for one, n in counter.items() if n} if 0 in counter.values() else counter)
+
+
+_Name = tuple[str, str, str]
+"""Of a cell: the hour or day, the part, and the name of the part."""
 _CALLS, _REFUSED, _WAITING, _PROXIED, _SUCCEEDED, _FAILED, _INTERRUPTED, _CACHED, _TOKENS, _TOTAL = range(10)
 _COUNTED_IN = {"begin": (_CALLS,), "refused": (_CALLS, _REFUSED), "waiting": (_WAITING,), "proxied": (_PROXIED,)}
 _FIRST, _LAST, _LOW, _HIGH, _SPAN_CALLS, _PASSED, _SPAN_ROWS = range(7)
@@ -133,9 +156,9 @@ class Batch:
         self._calls: dict[tuple[str, int], int] = {}
         """By hour and kind."""
         self._cells: dict[tuple[str, int], _Cell] = {}
+        """By hour and line."""
         self._spans: dict[str, list[Any]] = {}
-        self._times: dict[tuple[Any, ...], int] = {}
-        """Of faults, repairs and rules, each by the statement that writes it and its key."""
+        self._rules: dict[tuple[str, str, str, str], int] = {}
         self._begun: dict[tuple[str, str | None], tuple[int, str]] = {}
         """The last call that began, by caller and context; None: in any."""
         self._told_last: dict[tuple[str, str | None], int] = {}
@@ -236,10 +259,7 @@ class Batch:
         slot = slot_of(time)
         cell.slots[slot] = cell.slots.get(slot, 0) + by
         if error is not None:
-            self._add_times(by, _UPSERT_FAULT, hour, line, error)
-
-    def _add_times(self, by: int, *key: Any) -> None:
-        self._times[key] = self._times.get(key, 0) + by
+            cell.faults[error] = cell.faults.get(error, 0) + by
 
     def _spread(self) -> None:
         """What was counted by kind goes to its line, rule and strategy, and to the hours."""
@@ -251,9 +271,10 @@ class Batch:
             for place in _COUNTED_IN[kind]:
                 cell.numbers[place] += by
             if kind != "waiting":
-                self._add_times(by, _UPSERT_RULE, hour, caller, kind, rule)
+                key = hour, caller, kind, rule
+                self._rules[key] = self._rules.get(key, 0) + by
                 if strategy != "direct":
-                    self._add_times(by, _UPSERT_REPAIR, hour, line, strategy)
+                    cell.repairs[strategy] = cell.repairs.get(strategy, 0) + by
         for minute, span in list(self._spans.items()):
             self._widen(minute[:HOUR], span)
 
@@ -293,8 +314,11 @@ class Batch:
     def _kind(self, number: int) -> Kind:
         found = self._ids.get(number)
         if found is None:
-            found = self._ids[number] = Kind(*self._do(_KIND, (number,)).fetchone())
+            found = self._ids[number] = Kind(*self._row(_KIND, number))
         return found
+
+    def _row(self, question: str, number: int) -> tuple[Any, ...]:
+        return self._do(question, (number,)).fetchone()
 
     def _earlier(self, seq: int) -> CountedRow | None:
         """A call of an earlier transaction."""
@@ -319,12 +343,8 @@ class Batch:
         write_many("INSERT INTO damaged VALUES (?, ?, ?, ?)", self._damaged)
         self._spread()
         self._add_days()
-        known = self._known_slots([key for key, cell in self._cells.items() if cell.slots])
-        write_many(_UPSERT_CELL, [self._values(*key, cell, known.get(key)) for key, cell in self._cells.items()])
-        self._write_times()
-        for statement in (_UPSERT_FAULT, _UPSERT_REPAIR, _UPSERT_RULE):
-            own = ((*key[1:], times) for key, times in self._times.items() if key[0] is statement)
-            write_many(statement, own)
+        self._write_cells()
+        write_many(_UPSERT_RULE, ((*key, times) for key, times in self._rules.items()))
         write_many(_UPSERT_SPAN, ((start, *span) for start, span in self._spans.items()))
 
     def _add_days(self) -> None:
@@ -333,65 +353,44 @@ class Batch:
         over = {day for day in days if self._do("SELECT 1 FROM spans WHERE start = ?", (day,)).fetchone()}
         for (start, line), cell in list(self._cells.items()):
             if start[:DAY] in over:
-                total = self._cells.setdefault((start[:DAY], line), _Cell())
-                total.numbers = [a + b for a, b in zip(total.numbers, cell.numbers, strict=True)]
-                for slot, times in cell.slots.items():
-                    total.slots[slot] = total.slots.get(slot, 0) + times
-        for (statement, start, *key), times in list(self._times.items()):
+                self._cells.setdefault((start[:DAY], line), _Cell()).add(cell)
+        for (start, *key), times in list(self._rules.items()):
             if start[:DAY] in over:
-                day = (statement, start[:DAY], *key)
-                self._times[day] = self._times.get(day, 0) + times
+                day: Any = (start[:DAY], *key)
+                self._rules[day] = self._rules.get(day, 0) + times
         for start, span in list(self._spans.items()):
             if len(start) == HOUR and start[:DAY] in over:
                 self._widen(start[:DAY], span)
 
-    def _write_times(self) -> None:
-        """How long calls took, by each part of their lines."""
-        found: dict[tuple[str, str, str], dict[int, int]] = {}
+    def _write_cells(self) -> None:
+        """Those of lines, and of each part of them."""
+        found: dict[_Name, _Cell] = {}
         for (start, line), cell in self._cells.items():
-            if cell.slots:
-                for part in self._parts(line):
-                    own = found.setdefault((start, *part), {})
-                    for slot, times in cell.slots.items():
-                        own[slot] = own.get(slot, 0) + times
-        known = self._known_times(list(found))
-        self._connection.executemany(
-            _PUT_TIMES,
-            [
-                (*key, write_slots(_added(read_slots(known[key]), slots) if key in known else slots))
-                for key, slots in found.items()
-            ],
-        )
+            found[start, LINE, str(line)] = cell
+            for part, name in self._parts(line):
+                of_part = found.get((start, part, name))
+                if of_part is None:
+                    of_part = found[start, part, name] = _Cell()
+                of_part.add(cell)
+        for (start, part, _), cell in list(found.items()):
+            if part == "provider":  # of all that a line has, the one with the fewest names
+                found.setdefault((start, "", ""), _Cell()).add(cell)
+        for key, counters in self._known(list(found)).items():
+            found[key].add_counters(*counters)
+        self._connection.executemany(_UPSERT_CELL, ((*key, *cell.row()) for key, cell in found.items()))
 
     def _parts(self, line: int) -> tuple[tuple[str, str], ...]:
         found = self._ids.get(("line", line))
         if found is None:
-            names = self._do("SELECT caller, tool, provider, model FROM lines WHERE id = ?", (line,)).fetchone()
-            found = (("", ""), *zip(PARTS, names, strict=True))
+            names = self._row(f"SELECT {', '.join(PARTS)} FROM lines WHERE id = ?", line)
+            found = tuple(zip(PARTS, names, strict=True))
             self._ids["line", line] = found
         return found
 
-    def _values(self, start: str, line: int, cell: _Cell, known: bytes | None) -> tuple[Any, ...]:
-        """As the row is to be; the slots with those that it has."""
-        slots = cell.slots
-        if slots and known is not None:
-            slots = _added(read_slots(known), slots)
-        return (start, line, *cell.numbers, write_slots(slots) if cell.slots else None)
-
-    def _known_slots(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], bytes | None]:
-        """The slots that cells have."""
-        question = "SELECT slots FROM cells WHERE start = ? AND line = ?"
-        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
-
-    def _known_times(self, keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], bytes]:
-        question = "SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?"
-        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
-
-
-def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
-    for slot, times in more.items():
-        slots[slot] = slots.get(slot, 0) + times
-    return {slot: times for slot, times in slots.items() if times}
+    def _known(self, keys: list[_Name]) -> dict[_Name, tuple[bytes, bytes, bytes]]:
+        """The counters of the cells that there are."""
+        question = f"SELECT {', '.join(COUNTERS)} FROM cells WHERE start = ? AND part = ? AND name = ?"
+        return {key: found for key in keys if (found := self._do(question, key).fetchone()) is not None}
 
 
 def total_days(connection: sqlite3.Connection, today: str) -> None:
@@ -406,21 +405,14 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
     for (day,) in ask(f"{hours} EXCEPT SELECT start FROM spans WHERE length(start) = {DAY}", today):
         among = f"WHERE start > ? AND start < ? AND length(start) = {HOUR}"
         within = (day, day + AFTER)
-        slots: dict[int, dict[int, int]] = {}
-        for line, some in ask(f"SELECT line, slots FROM cells {among} AND slots IS NOT NULL", *within):
-            slots[line] = _added(slots.get(line, {}), read_slots(some))
-        cells = ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within)
-        connection.executemany(
-            _UPSERT_CELL,
-            [(day, line, *sums, write_slots(slots[line]) if line in slots else None) for line, *sums in cells],
-        )
-        sums: dict[tuple[str, str], dict[int, int]] = {}
-        for part, name, some in ask(f"SELECT part, name, slots FROM times {among}", *within):
-            sums[part, name] = _added(sums.get((part, name), {}), read_slots(some))
-        for key, some in sums.items():
-            do("INSERT INTO times VALUES (?, ?, ?, ?)", (day, *key, write_slots(some)))
-        for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
-            do(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", (day, *within))
+        cells: dict[tuple[str, str], _Cell] = {}
+        for part, name, *row in ask(f"SELECT part, name, {CELL} FROM cells {among}", *within):
+            cell = cells.setdefault((part, name), _Cell())
+            cell.numbers = list(map(add, cell.numbers, row))
+            cell.add_counters(*row[len(NUMBERS) :])
+        connection.executemany(_UPSERT_CELL, ((day, *key, *cell.row()) for key, cell in cells.items()))
+        key = "caller, kind, rule"
+        do(f"INSERT INTO rules SELECT ?, {key}, sum(times) FROM rules {among} GROUP BY {key}", (day, *within))
         do(
             "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(passed),"
             f" sum(rows) FROM spans {among}",

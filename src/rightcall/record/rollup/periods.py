@@ -11,9 +11,29 @@ from bisect import bisect_right
 from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
-from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
+from rightcall.record.counts import (
+    Asker,
+    Counts,
+    Line,
+    Tally,
+    add_counts,
+    pass_over,
+    slot_of,
+    unreadable,
+)
 from rightcall.record.rollup.rollup import Rollup
-from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.rollup.tables import (
+    AFTER,
+    AMONG,
+    CELL,
+    DAY,
+    HOUR,
+    MINUTE,
+    in_places,
+    read_faults,
+    read_repairs,
+    read_slots,
+)
 from rightcall.record.tables import Tables
 
 FEW: Final = 10_000
@@ -66,6 +86,7 @@ class _Filler:
     """Fills counts from the rollup."""
 
     def __init__(self, rollup: Rollup, counts: Counts, few: int) -> None:
+        self._rollup = rollup
         self._ask = rollup.ask
         self._counts = counts
         self._window = window = counts.window
@@ -93,8 +114,11 @@ class _Filler:
         whole, cut = self._cover()
         self._add_cells(whole)
         for hour, low, high in cut:
-            self._add_calls(hour, low, high)
-        for tally in self._counts.tallies.values():
+            self._add_calls(hour, low, high, exact=not whole)
+        for tally in (
+            *self._counts.tallies.values(),
+            *(one for part in self._counts.parts.values() for one in part.values()),
+        ):
             direct = tally.calls + tally.proxied - tally.strategies.total()
             if direct:
                 tally.strategies["direct"] = direct
@@ -113,43 +137,35 @@ class _Filler:
         return whole, cut
 
     def _add_cells(self, starts: list[str]) -> None:
-        only = f" AND line IN (SELECT id FROM lines{self._whose})" if self._whose else ""
-        among = f"WHERE start IN ({', '.join('?' * len(starts))})"
-        values = (*starts, *self._caller)
-        for line, *sums in self._ask(f"SELECT line, {SUMS} FROM cells {among}{only} GROUP BY line", *values):
-            self._counts.waiting += sums[2]
-            tally = self._tally(line)
-            tally.calls += sums[0]
-            tally.refused += sums[1]
-            tally.proxied += sums[3]
-            tally.succeeded += sums[4]
-            tally.failed += sums[5]
-            tally.interrupted += sums[6]
-            tally.cached += sums[7]
-            tally.tokens += sums[8]
-            tally.times.rest += sums[9]
-        if self._whose:
-            of_lines = f"SELECT line, slots FROM cells {among}{only} AND slots IS NOT NULL"
-            for line, slots in self._ask(of_lines, *values):
-                self._tally(line).times.add_slots(read_slots(slots), 0.0)
-        else:
-            for part, name, slots in self._ask(f"SELECT part, name, slots FROM times {among}", *values):
-                self._counts.times.setdefault((part, name), Durations()).add_slots(read_slots(slots), 0.0)
-        faults = f"SELECT line, error, sum(times) AS times FROM faults {among}{only} GROUP BY line, error"
-        for line, error, times in self._ask(
-            f"SELECT line, text, times FROM ({faults}) AS found JOIN errors ON errors.id = error", *values
-        ):
-            self._tally(line).errors[error] += times
-        repairs = f"SELECT line, strategy, sum(times) FROM repairs {among}{only} GROUP BY line, strategy"
-        for line, strategy, times in self._ask(repairs, *values):
-            self._tally(line).strategies[strategy] += times
-        own = " AND caller = ?" if self._whose else ""
+        counts, faults = self._counts, list[tuple[Tally, dict[int, int]]]()
+        for part, tallies in counts.parts.items():
+            found: dict[str, dict[int, int]] = {}
+            for _, name, *row in self._rollup.cells(part, counts.caller, starts, CELL):
+                tally = tallies.get(name)
+                if tally is None:
+                    tally = tallies[name] = Tally()
+                    found[name] = {}
+                _add_cell(tally, row)
+                add_counts(found[name], read_faults(row[12]))
+                if not part:
+                    counts.waiting += row[2]
+            faults += [(tallies[name], some) for name, some in found.items()]
+        self._add_faults(faults)
+        among, own = f"start IN ({', '.join('?' * len(starts))})", " AND caller = ?" if self._whose else ""
         for kind, rule, times in self._ask(
-            f"SELECT kind, rule, sum(times) FROM rules {among}{own} GROUP BY kind, rule", *values
+            f"SELECT kind, rule, sum(times) FROM rules WHERE {among}{own} GROUP BY kind, rule", *starts, *self._caller
         ):
-            self._counts.ruled[kind][rule] += times
+            counts.ruled[kind][rule] += times
 
-    def _add_calls(self, hour: str, low: int, high: int) -> None:
+    def _add_faults(self, found: list[tuple[Tally, dict[int, int]]]) -> None:
+        """Errors, which are known by their numbers."""
+        texts: dict[int, str] = {}
+        for some in in_places({number for _, faults in found for number in faults}):
+            texts |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
+        for tally, faults in found:
+            tally.errors.update({texts[number]: times for number, times in faults.items()})
+
+    def _add_calls(self, hour: str, low: int, high: int, *, exact: bool) -> None:
         """Those of one hour that lie within the period, one by one."""
         for line, kind, rule, strategy, status, time, tokens, cached, error in self._ask(
             "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, text"
@@ -170,7 +186,13 @@ class _Filler:
             tally.calls += 1
             tally.refused += kind == "refused"
             if time is not None:
-                _add_end(tally, status, time, (tokens, cached, error))
+                _add_end(tally, status, (tokens, cached, error))
+                if status == "interrupted":
+                    continue
+                if exact:
+                    tally.times.exact.append(time)
+                else:  # among the others
+                    tally.times.add_slots({slot_of(time): 1}, time)
 
     def _of_caller(self, column: str) -> str:
         """A condition on calls."""
@@ -204,11 +226,7 @@ class _Filler:
                 else:
                     self._cut(minute)
         if self._whose:
-            for start, calls, passed in self._ask(
-                f"SELECT start, sum(calls), sum(proxied) FROM cells WHERE start IN ({', '.join('?' * len(whole))})"
-                f" AND line IN (SELECT id FROM lines{self._whose}) GROUP BY start",
-                *whole, *self._caller,
-            ):  # fmt: skip
+            for start, _, calls, passed in self._rollup.cells("", self._counts.caller, whole, "calls, proxied"):
                 self._add_to_slot(whole[start], calls, passed)
 
     def _add_to_slot(self, slot: int, calls: int, passed: int) -> None:
@@ -256,12 +274,6 @@ class _Filler:
         counts, window = self._counts, self._window
         told = "FROM messages WHERE at >= ? AND at <= ?" + ("" if counts.caller is None else " AND caller = ?")
         values = (window.since, window.until, *self._caller)
-        messages = f"{told} AND what = 'message'"
-        for caller, turns, tool_turns in self._ask(
-            f"SELECT caller, sum(turns), sum(tool_turns) {messages} AND turns <> 0 GROUP BY caller", *values
-        ):
-            counts.turns[caller] += turns
-            counts.tool_turns[caller] += tool_turns
         for caller, context, correct in self._ask(
             f"SELECT caller, context, correct {told} AND what = 'diagnosis' AND correct IS NOT NULL ORDER BY seq",
             *values,
@@ -272,24 +284,31 @@ class _Filler:
         ):
             counts.debugging.add((caller, context))
             counts.begun[caller, context] = self._begun((caller, context), (0, 2**63 - 1))
-        self._take_used(messages, values)
+        self._take_used(told, values)
 
-    def _take_used(self, messages: str, values: tuple[str, ...]) -> None:
-        """Messages in which a tool was used: as they say themselves, else where a call has begun since the one before
-        of the same caller and context."""
+    def _take_used(self, told: str, values: tuple[str, ...]) -> None:
+        """How often models were asked, and messages in which a tool was used: as they say themselves, else where a call
+        has begun since the one before of the same caller and context."""
         counts, since, until = self._counts, self._window.since, self._window.until
-        began = "used IS NULL AND begun > earlier"
-        count, used, odd = self._ask(
-            f"SELECT count(*), sum(CASE WHEN {began} AND begun_at >= ? AND begun_at <= ? OR used THEN 1 ELSE 0 END),"
-            f" sum(CASE WHEN {began} AND (begun_at < ? OR begun_at > ?) THEN 1 ELSE 0 END) {messages}",
+        messages, began = f"{told} AND what = 'message'", "used IS NULL AND begun > earlier"
+        outside = f"{began} AND (begun_at < ? OR begun_at > ?)"
+        odd = 0
+        for caller, number, used, before, turns, tool_turns in self._ask(
+            f"SELECT caller, count(*), sum(CASE WHEN {began} AND begun_at >= ? AND begun_at <= ? OR used THEN 1 ELSE 0"
+            f" END), sum(CASE WHEN {outside} THEN 1 ELSE 0 END), sum(turns),"
+            f" sum(CASE WHEN turns <> 0 THEN tool_turns ELSE 0 END) {messages} GROUP BY caller",
             since, until, since, until, *values,
-        )[0]  # fmt: skip
-        counts.messages, counts.messages_with_tools = count, used or 0
+        ):  # fmt: skip
+            counts.messages += number
+            counts.messages_with_tools += used
+            odd += before
+            if turns:
+                counts.turns[caller] += turns
+                counts.tool_turns[caller] += tool_turns
         if odd:  # the clock was set, or the last call began before the period
             for *asker, earlier, seq in self._ask(
-                f"SELECT caller, context, earlier, seq {messages} AND {began} AND (begun_at < ? OR begun_at > ?)",
-                *values, since, until,
-            ):  # fmt: skip
+                f"SELECT caller, context, earlier, seq {messages} AND {outside}", *values, since, until
+            ):
                 counts.messages_with_tools += bool(self._begun((asker[0], asker[1]), (earlier, seq)))
 
     def _begun(self, asker: Asker, between: tuple[int, int]) -> int:
@@ -303,16 +322,29 @@ class _Filler:
         )[0][0]  # fmt: skip
 
 
-def _add_end(tally: Tally, status: str, time: float, more: tuple[int, int, str | None]) -> None:
+def _add_end(tally: Tally, status: str, more: tuple[int, int, str | None]) -> None:
     tokens, cached, error = more
     tally.tokens += tokens
     tally.cached += cached
     if status == "interrupted":
         tally.interrupted += 1
-        return
-    if status == "success":
+    elif status == "success":
         tally.succeeded += 1
     else:
         tally.failed += 1
         tally.errors[error or ""] += 1
-    tally.times.exact.append(time)
+
+
+def _add_cell(tally: Tally, row: list[Any]) -> None:
+    """All but its errors."""
+    calls, refused, _, proxied, succeeded, failed, interrupted, cached, tokens, total, slots, repairs, _ = row
+    tally.calls += calls
+    tally.refused += refused
+    tally.proxied += proxied
+    tally.succeeded += succeeded
+    tally.failed += failed
+    tally.interrupted += interrupted
+    tally.cached += cached
+    tally.tokens += tokens
+    tally.times.add_slots(read_slots(slots), total)
+    add_counts(tally.strategies, read_repairs(repairs))

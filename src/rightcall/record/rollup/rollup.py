@@ -15,10 +15,24 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+from rightcall.record.counts import Part
 from rightcall.record.rollup.batch import Batch, total_days
-from rightcall.record.rollup.tables import AFTER, DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.rollup.tables import (
+    AFTER,
+    AMONG,
+    DAY,
+    HOUR,
+    LINE,
+    ROWS,
+    TABLES,
+    CountedRow,
+    in_memory,
+    in_places,
+    opened,
+    read_faults,
+)
 from rightcall.record.tables import AuditEntry, Tables
 
 STEP: Final = 10_000
@@ -33,7 +47,7 @@ class Mark(NamedTuple):
     hash: bytes
     first: int
     generation: int
-    """Changes whenever numbers of kinds may have got another meaning."""
+    """Changes whenever numbers of kinds or contexts may have got another meaning."""
 
 
 class Rollup:
@@ -59,6 +73,19 @@ class Rollup:
 
     def ask(self, question: str, *values: Any) -> list[Any]:
         return self._do(question, values).fetchall()
+
+    def cells(self, part: Part | Literal[""], caller: str | None, starts: Iterable[str], columns: str) -> list[Any]:
+        """Of hours and days: the start, the name and the columns of each cell; of one caller, of each of its lines."""
+        given = tuple(starts)
+        among = f"start IN ({', '.join('?' * len(given))}) AND part = ?"
+        if caller is None:
+            return self.ask(f"SELECT start, name, {columns} FROM cells WHERE {among}", *given, part)
+        if part in ("", "caller"):
+            name = "name" if part else "''"
+            of_caller = f"SELECT start, {name}, {columns} FROM cells WHERE {among} AND name = ?"
+            return self.ask(of_caller, *given, "caller", caller)
+        lines = f"cells JOIN lines ON name = CAST(id AS TEXT) WHERE {among} AND caller = ?"
+        return self.ask(f"SELECT start, {part}, {columns} FROM {lines}", *given, LINE, caller)
 
     @contextmanager
     def reading(self) -> Generator[None]:
@@ -144,7 +171,7 @@ class Rollup:
         if mark.first >= oldest:
             return mark
         if not self._forget_days(oldest):
-            return mark
+            return mark._replace(generation=mark.generation + 1)
         gone = self.ask(f"{ROWS} WHERE seq < ? ORDER BY seq LIMIT {STEP}", oldest)
         through = oldest if len(gone) < STEP else gone[-1][0] + 1
         batch = self._batch({})
@@ -153,17 +180,16 @@ class Rollup:
         batch.write()
         for table in ("calls", "messages", "damaged"):
             self._do(f"DELETE FROM {table} WHERE seq < ?", (through,))
+        self._forget_contexts(row[3] for row in gone)
         self._do("DELETE FROM cells WHERE calls = 0 AND waiting = 0 AND proxied = 0")
         self._do("DELETE FROM spans WHERE rows = 0")
-        self._do("DELETE FROM times WHERE slots = ?", (NO_SLOTS,))
-        for table in ("faults", "repairs", "rules"):
-            self._do(f"DELETE FROM {table} WHERE times = 0")
+        self._do("DELETE FROM rules WHERE times = 0")
         if through < oldest:
-            return mark._replace(first=through)
-        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT DISTINCT kind FROM calls)")
-        self._do("DELETE FROM lines WHERE NOT EXISTS (SELECT 1 FROM kinds WHERE line = lines.id)")
-        self._do("DELETE FROM contexts WHERE NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)")
-        self._do("DELETE FROM errors WHERE id NOT IN (SELECT DISTINCT error FROM faults)")
+            return mark._replace(first=through, generation=mark.generation + 1)
+        used = f"SELECT name FROM cells WHERE part = '{LINE}'"
+        self._do(f"DELETE FROM lines WHERE CAST(id AS TEXT) NOT IN ({used})")
+        self._do("DELETE FROM kinds WHERE line NOT IN (SELECT id FROM lines)")
+        self._forget_errors()
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
     def _forget_days(self, oldest: int) -> bool:
@@ -172,14 +198,32 @@ class Rollup:
         days = self.ask(f"SELECT start, low, high FROM spans WHERE length(start) = {DAY} AND high < ?", oldest)
         for day, low, high in days:
             through = min(high, low + 10 * STEP)
-            gone = "DELETE FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
-            self._do(gone, (low, through, day, day + AFTER))
+            gone, among = (
+                "FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?",
+                (low, through, day, day + AFTER),
+            )
+            contexts = self.ask(f"SELECT DISTINCT context {gone}", *among)
+            self._do(f"DELETE {gone}", among)
+            self._forget_contexts(number for (number,) in contexts)
             if through < high:
                 self._do("UPDATE spans SET low = ? WHERE start = ?", (through + 1, day))
                 return False
-            for table in ("cells", "times", "faults", "repairs", "rules", "spans"):
+            for table in ("cells", "rules", "spans"):
                 self._do(f"DELETE FROM {table} WHERE start >= ? AND start < ?", (day, day + AFTER))
         return True
+
+    def _forget_contexts(self, numbers: Iterable[int | None]) -> None:
+        """Those of calls that are gone, where no other is of the same."""
+        for some in in_places({number for number in numbers if number is not None}):
+            unused = "NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)"
+            self._do(f"DELETE FROM contexts WHERE id IN {AMONG} AND {unused}", some)
+
+    def _forget_errors(self) -> None:
+        used: set[int] = set()
+        for (faults,) in self.ask(f"SELECT faults FROM cells WHERE part = '' AND length(start) = {HOUR}"):
+            used |= read_faults(faults).keys()
+        for some in in_places({number for (number,) in self.ask("SELECT id FROM errors")} - used):
+            self._do(f"DELETE FROM errors WHERE id IN {AMONG}", some)
 
     def _batch(self, ids: dict[Any, Any]) -> Batch:
         return Batch(self._connection, ids)

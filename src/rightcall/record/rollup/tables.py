@@ -6,6 +6,7 @@ be written, a copy of it in memory takes its place.
 
 import os
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -22,7 +23,7 @@ AFTER: Final = "\x7f"
 """Behind every time that begins as what stands before it."""
 _BUSY_MS: Final = 2_000
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 _SCHEMA = """
 CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
@@ -43,21 +44,10 @@ CREATE TABLE calls (
 CREATE INDEX calls_context ON calls (context, seq) WHERE context IS NOT NULL;
 CREATE INDEX calls_open ON calls (seq) WHERE status = 'pending';
 CREATE TABLE cells (
-    start TEXT NOT NULL, line INTEGER NOT NULL, calls INTEGER NOT NULL, refused INTEGER NOT NULL,
+    start TEXT NOT NULL, part TEXT NOT NULL, name TEXT NOT NULL, calls INTEGER NOT NULL, refused INTEGER NOT NULL,
     waiting INTEGER NOT NULL, proxied INTEGER NOT NULL, succeeded INTEGER NOT NULL, failed INTEGER NOT NULL,
-    interrupted INTEGER NOT NULL, cached INTEGER NOT NULL, tokens INTEGER NOT NULL, total REAL NOT NULL, slots BLOB,
-    PRIMARY KEY (start, line)
-) WITHOUT ROWID;
-CREATE TABLE times (
-    start TEXT NOT NULL, part TEXT NOT NULL, name TEXT NOT NULL, slots BLOB NOT NULL, PRIMARY KEY (start, part, name)
-) WITHOUT ROWID;
-CREATE TABLE faults (
-    start TEXT NOT NULL, line INTEGER NOT NULL, error INTEGER NOT NULL, times INTEGER NOT NULL,
-    PRIMARY KEY (start, line, error)
-) WITHOUT ROWID;
-CREATE TABLE repairs (
-    start TEXT NOT NULL, line INTEGER NOT NULL, strategy TEXT NOT NULL, times INTEGER NOT NULL,
-    PRIMARY KEY (start, line, strategy)
+    interrupted INTEGER NOT NULL, cached INTEGER NOT NULL, tokens INTEGER NOT NULL, total REAL NOT NULL,
+    slots BLOB NOT NULL, repairs BLOB NOT NULL, faults BLOB NOT NULL, PRIMARY KEY (start, part, name)
 ) WITHOUT ROWID;
 CREATE TABLE rules (
     start TEXT NOT NULL, caller TEXT NOT NULL, kind TEXT NOT NULL, rule TEXT NOT NULL, times INTEGER NOT NULL,
@@ -67,37 +57,51 @@ CREATE TABLE spans (
     start TEXT PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
     calls INTEGER NOT NULL, passed INTEGER NOT NULL, rows INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX spans_hours ON spans (start) WHERE length(start) = 13;
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, what TEXT NOT NULL, caller TEXT NOT NULL, context TEXT, task TEXT,
     used INTEGER, correct INTEGER, turns INTEGER NOT NULL, tool_turns INTEGER NOT NULL, begun INTEGER NOT NULL,
     begun_at TEXT NOT NULL, earlier INTEGER NOT NULL
 );
-CREATE INDEX messages_at ON messages (at);
+CREATE INDEX messages_at ON messages (what, at);
+CREATE INDEX messages_task ON messages (at) WHERE task IS NOT NULL;
 CREATE INDEX messages_of ON messages (caller, context, seq);
 CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, why TEXT NOT NULL)
 """
 """A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
-of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
-`repairs` by strategy (but `direct`; calls lifted from the text among them) and `rules`; and `times`, how long the
-calls of each tool, caller, provider and model took, all lines together. `spans` says of minutes, hours and such days
-when their first and their last call was, between which numbers all of them are, and how many `passed` through the
-proxy: calls need no index by time or kind, which would cost more than all the rest. Of a message are known the call
-of its caller and context that began last, and the message `earlier`."""
+of kinds. `cells` are calls within an hour, or within a day that is over: all of them, those of each caller, tool,
+provider and model, and those of each line (`PARTS`). With their numbers they have three counters: how
+long calls took in `slots`, `repairs` by strategy (but `direct`; calls lifted from the text among them), and `faults` by
+error. `rules` are the same by rule. `spans` says of minutes, hours and such days when their first and their last call
+was, between which numbers all of them are, and how many `passed` through the proxy: calls need no index by time or
+kind, which would cost more than all the rest. Of a message are known the call of its caller and context that began
+last, and the message `earlier`."""
 
-TABLES = (
-    "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
-    "damaged", "times",
-)  # fmt: skip
+TABLES = ("lines", "kinds", "contexts", "errors", "calls", "cells", "rules", "spans", "messages", "damaged")
 NUMBERS = (
     "calls", "refused", "waiting", "proxied", "succeeded", "failed", "interrupted", "cached", "tokens", "total"
 )  # fmt: skip
+COUNTERS = ("slots", "repairs", "faults")
+CELL: Final = ", ".join((*NUMBERS, *COUNTERS))
 PARTS: Final = ("caller", "tool", "provider", "model")
-"""Of a line; in `times` the empty one stands for all calls."""
-SUMS: Final = ", ".join(f"sum({name})" for name in NUMBERS)
+"""Of a line. In `cells` the empty part stands for all calls, and `LINE` for those of one line, by its number."""
+LINE: Final = "line"
 
-read_slots = msgpack.Decoder(dict[int, int]).decode
-write_slots = msgpack.Encoder().encode
-NO_SLOTS: Final = write_slots({})
+read_slots = read_faults = msgpack.Decoder(dict[int, int]).decode
+read_repairs = msgpack.Decoder(dict[str, int]).decode
+write_counter = msgpack.Encoder().encode
+
+
+_PLACES: Final = 500
+AMONG: Final = f"({', '.join('?' * _PLACES)})"
+
+
+def in_places(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """As many at a time as `AMONG` has places for: statements that are always the same are prepared once."""
+    some = sorted(numbers)
+    for first in range(0, len(some), _PLACES):
+        part = some[first : first + _PLACES]
+        yield part + part[-1:] * (_PLACES - len(part))
 
 
 class CountedRow(NamedTuple):
