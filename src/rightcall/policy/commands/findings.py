@@ -53,6 +53,7 @@ from rightcall.policy.commands.paths import (
     expanded,
     is_plain,
     is_text_only,
+    may_mean,
     path_words,
     use_of,
     with_dots,
@@ -362,12 +363,23 @@ class Findings:
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
                     if self.linked and whole in self.linked:
                         self._note(written, self.linked[whole], use == "writes", False, elsewhere)
+        if HOLE in word.value and use != "names" and not elsewhere:
+            self._may_mean(word, folders, use)
         if use == "reads" and self.place.holds_values(written):
             self._asks("credentials", written)
         for told in self._taken(word) if self.taken and HOLE in word.value else ():
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
             self.see(tail, (self.place.root,), use, elsewhere=elsewhere)
+
+    def _may_mean(self, word: Word, folders: tuple[str, ...], use: Use) -> None:
+        """An unknown part of a name is a wildcard: `cat .e${x}nv`."""
+        there, protected = may_mean(word, folders, self.place, opened=use in ("reads", "writes"))
+        for path in there:
+            self.see(Word(path.replace(HOLE, "x")), folders, use)
+        if protected:
+            shown = word.value.replace(HOLE, "…")
+            self.add("ask", "command:unreadable", f"`{shown}` may mean a protected file: which one {CANNOT}")
 
     def _taken(self, word: Word) -> list[Word]:
         """A word with what was read into its variables in their place."""

@@ -495,7 +495,7 @@ class Judge(Findings):
 
     def windows(self, language: str, text: str, folders: tuple[str, ...]) -> None:
         """PowerShell and cmd: what their own reader finds."""
-        from rightcall.policy.commands.words import read_windows
+        from rightcall.policy.commands.windows import read_windows
 
         self.budget.read(text)
         for words, fed in read_windows(text, language):

@@ -411,6 +411,45 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
     return Meant(found, cut)
 
 
+_MOST_UNKNOWN = 2
+"""Characters that the unknown part of a name is taken to stand for; what is longer could be any name."""
+_DEEPEST = 50
+"""Names in a path that is looked at so."""
+
+
+def may_mean(word: Word, folders: tuple[str, ...], place: Place, *, opened: bool) -> tuple[list[str], str]:
+    """What a path with an unknown part in one of its names may stand for: paths that are there, and a protected name.
+    `opened`: the path is surely that of a file, so that a dot alone is enough to mean a hidden one.
+
+    >>> may_mean(Word(f".e{HOLE}nv"), (), Place("/x", "/y", ()), opened=True)
+    ([], '.env')
+    """
+    there: list[str] = []
+    names = (word.glob if word.glob is not None else re.sub(r"([*?\[])", r"[\1]", word.value)).split("/")
+    written = word.value.split("/")
+    if len(written) > _DEEPEST or len(names) != len(written):
+        return there, ""
+    if written[0] == HOLE and len(written) > 1:  # which may be the root
+        written, names, folders = written[1:], names[1:], (place.root,)
+    for at, name in enumerate(names):
+        known = len(re.sub(r"\[.\]", "_", name).replace(HOLE, "").replace("*", ""))
+        if HOLE not in name or not known:
+            continue
+        glob = name.replace(HOLE, "*")
+        top, begun = written[:at], WILD.split(glob, maxsplit=1)[0]
+        for folder in folders if HOLE not in "".join((*top, *folders)) else ():
+            found = names_in(place.whole(folder, "/".join(top) + "/" if top else "."))
+            meant = [one for one in found if one.startswith(begun) and len(one) - known <= _MOST_UNKNOWN]
+            meant = [one for one in meant if fnmatchcase(one, glob)][:_MOST_FOLDERS]
+            there += ["/".join((*top, one, *written[at + 1 :])) for one in meant]
+        kinds = _REPRESENTATIVES if at == len(names) - 1 else _GUARDED_FOLDERS
+        most = _MOST_UNKNOWN + (opened and name.startswith("."))
+        for one in kinds:
+            if len(one) - known <= most and fnmatchcase(one, glob):
+                return there, one
+    return there, ""
+
+
 def with_dots(word: Word) -> Word | None:
     """The hidden names that a wildcard stands for where a shell is told so (`shopt -s dotglob`)."""
     top, slash, last = (word.glob or "").rpartition("/")

@@ -489,6 +489,8 @@ class LineReader(WordScanner):
         if found.group().endswith("+="):
             before = self.variables.get(found[1])
             value = Word((before[0] if before else HOLE) + value.value, None, True)
+        if found.group().rstrip("+=").endswith("]"):  # one item of a list, at a place that is not followed
+            self.variables[f"{found[1]}[]"] = (*(self.variables.get(f"{found[1]}[]") or ()), value.value, HOLE)
         if words and (pieces.names or pieces.inner):
             value = Word(value.value, value.glob, value.quoted, tuple(pieces.names), tuple(pieces.inner))
         return found[1], value
@@ -689,6 +691,8 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
         return decoded(text) if escapes else text
     if program == "printf" and arguments:
         return _formatted(arguments[1:] if arguments[0] == "--" else arguments)
+    if program in ("true", ":"):
+        return ""
     if program == "find":
         return _found(arguments)
     if program == "pwd" and not arguments:

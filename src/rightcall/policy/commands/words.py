@@ -6,7 +6,7 @@ text that only the running shell knows stands in as `HOLE`.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise, product
 
@@ -97,6 +97,15 @@ class Pieces:
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 
+    def listed(self, items: Iterable[str], *, quoted: bool) -> None:
+        """The items of a list, each a word of its own."""
+        self.quoted |= quoted
+        texts = [
+            one[1:] if one.startswith(KEPT) else one.translate(_QUOTED) if quoted else CUT.join(one.split())
+            for one in items
+        ]
+        self.texts.append((CUT.join(texts),))
+
     def ways(self) -> list["Pieces"]:
         """One word for each value that its variables may have, where they have several."""
         most = max(map(len, self.texts), default=0)
@@ -138,6 +147,16 @@ def _word(text: str, home: str, quoted: bool, names: tuple[str, ...], inner: tup
         text = _at_home(text, home)
     glob = text.translate(_PATTERN) if WILD.search(text) else None
     return Word(text.translate(_PLAIN) if quoted else text, glob, quoted, names, inner)
+
+
+def as_pattern(text: str) -> str:
+    """A text in which quoted wildcards are marked, as a pattern."""
+    return text.translate(_PATTERN)
+
+
+def as_text(text: str) -> str:
+    """The same as what it says."""
+    return text.translate(_PLAIN)
 
 
 def _at_home(text: str, home: str) -> str:
@@ -276,94 +295,6 @@ def unversioned(program: str) -> str:
     return program
 
 
-# ── windows ──
-# PowerShell and cmd, read just far enough to see which commands run with which words. What neither of the two readers
-# understands is shown to a person by the rules for its parts: a variable in the place of a command asks.
-
-_ALIASES = {
-    "ri": "remove-item", "rm": "remove-item", "rmdir": "remove-item", "del": "remove-item", "erase": "remove-item",
-    "rd": "remove-item", "clc": "clear-content", "cli": "clear-item", "iwr": "invoke-webrequest",
-    "irm": "invoke-restmethod",
-    "wget": "invoke-webrequest", "iex": "invoke-expression", "cat": "get-content", "gc": "get-content",
-    "type": "get-content",
-    "sc": "set-content", "saps": "start-process", "start": "start-process", "kill": "stop-process",
-    "spps": "stop-process",
-    "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
-    "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
-}  # fmt: skip
-_TOKEN = regex(
-    r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
-    r"|(?P<double>\"(?:[^\"`]|`.)*\")"
-    r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
-)  # fmt: skip
-_VARIABLE = regex(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
-_KEYWORDS = frozenset(
-    ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
-     "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
-)  # fmt: skip
-
-_BEFORE = frozenset(("&", ".", "=", "!", HOLE))
-"""What may stand before a command: a call, an assignment."""
-
-
-def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
-    """Each command as its words, with the programs that are piped into it."""
-    words: list[str] = []
-    fed: tuple[str, ...] = ()
-    glued = False
-    for found in _TOKEN.finditer(text):
-        kind, value = found.lastgroup, found.group()
-        if kind in ("blank", "comment"):
-            glued = False
-        elif kind in ("end", "pipe"):
-            named = _named(words, language)
-            if named:
-                yield named, fed
-            fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
-            words, glued = [], False
-        else:
-            plain = _unquoted(kind or "", value)
-            if glued and words:
-                words[-1] += plain
-            else:
-                words.append(plain)
-            glued = True
-    named = _named(words, language)
-    if named:
-        yield named, fed
-
-
-def _unquoted(kind: str, value: str) -> str:
-    if kind == "single":
-        return value[1:-1].replace("''", "'")
-    if kind == "double":
-        value = value[1:-1]
-    value = re.sub(r"\$env:(?:USERPROFILE|HOME)\b|%USERPROFILE%|\$HOME\b|\$\{HOME\}", "~", value, flags=re.IGNORECASE)
-    return _VARIABLE.sub(HOLE, re.sub(r"[`^](.)", r"\1", value, flags=re.DOTALL)).replace("\\", "/")
-
-
-def _named(words: list[str], language: str) -> list[str]:
-    """The words without an assignment and keywords before the command, and the command by its full name."""
-    for _ in range(20):
-        if not words or not (words[0].casefold() in _KEYWORDS or (words[0] in _BEFORE and len(words) > 1)):
-            break
-        if words[0] == HOLE and words[1] not in ("=", "+="):
-            break
-        words = words[2:] if words[0] == HOLE else words[1:]
-    if not words:
-        return []
-    name = words[0].casefold()
-    if language == "powershell":
-        name = _ALIASES.get(name, name)
-    elif name == "rmdir" and any(word.casefold() in ("/s", "/q") for word in words):
-        name = "rd"
-    if "environment]::getenvironmentvariable" in name:
-        return ["get-childitem", "env:"]
-    if name.startswith("[") or re.fullmatch(r"[\d.]+", name):
-        name = "[type]"
-    return [name, *words[1:]]
-
-
 # ── expansion ──
 # Reads the words of a shell: quotes, escapes, variables, substitutions. What stands in `$(…)` is read as commands by
 # `shell.py`, which builds on this.
@@ -378,6 +309,9 @@ DEEPEST = 40
 _RUN = regex(r"[^\s'\"\\$`;&|<>()]+")
 _IN_QUOTES = regex(r'[^"\\$`]+')
 _NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = regex(r"[A-Za-z_][A-Za-z0-9_]*|\d+|[@*](?=[}:])")
+_LISTED = regex(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
+_GAP = regex(r"(?:\s|\\\n|#[^\n]*)*")
 _SPECIAL = "@*#?-$!0123456789"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _ANSI = regex(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
@@ -481,8 +415,10 @@ class WordScanner:
 
     def _extended(self, pieces: Pieces) -> None:
         """`@(a|b)` of extended patterns, and `name=(…)`, a list that is assigned."""
-        listed = pieces.texts[-1][0].endswith("=")
         self.at += 1
+        if pieces.texts[-1][0].endswith("="):
+            self._list(pieces)
+            return
         depth = 1
         while depth:
             character = self.peek()
@@ -495,9 +431,36 @@ class WordScanner:
                 pieces.names += inner.names
             else:
                 self.at += 1
-        if not listed:
-            pieces.texts[-1] = tuple(text[:-1] for text in pieces.texts[-1])  # the sign is no part of the name
-        pieces.choice((HOLE,) if listed else ("*",), quoted=False)
+        pieces.texts[-1] = tuple(text[:-1] for text in pieces.texts[-1])  # the sign is no part of the name
+        pieces.choice(("*",), quoted=False)
+
+    def _list(self, pieces: Pieces) -> None:
+        """The rest of `name=(a b)`. `name[]` has its items among the variables, and the name alone means the first."""
+        assigned = _LISTED.fullmatch("".join(text[0] for text in pieces.texts))
+        items: list[str] = []
+        while True:
+            gap = _GAP.match(self.text, self.at)
+            self.at = gap.end() if gap is not None else self.at
+            if not self.peek():
+                raise UnreadableLine("a parenthesis is not closed")
+            if self.peek() == ")":
+                self.at += 1
+                break
+            one = self.word()
+            if one is None:
+                self.at += 1
+                continue
+            pieces.inner += one.inner
+            pieces.names += one.names
+            for word in one.words(self.home):
+                key = re.match(r"\[[^\]]*\]=", word.value)  # `[1]=x`
+                plain = word.value[key.end() :] if key is not None else word.value
+                items += [plain] if word.glob is None or key is not None else [KEPT + word.glob]
+                items += [HOLE] if key is not None else []
+        if assigned is not None:
+            before = self.variables.get(f"{assigned[1]}[]") if assigned[2] else ()
+            self.variables[f"{assigned[1]}[]"] = (*((HOLE,) if before is None else before), *items)[:MOST_WORDS]
+        pieces.choice((HOLE,) if not items or items[0].startswith(KEPT) else (items[0],), quoted=True)
 
     def _until(self, closing: str) -> str:
         end = self.text.find(closing, self.at + 1)
@@ -604,11 +567,10 @@ class WordScanner:
         return tuple(value.translate(blanks) for value in values)
 
     def _braced(self, pieces: Pieces, *, quoted: bool) -> None:
-        """`${…}` after its brace. What it would do to a value is not followed, but what runs in it is read."""
-        if self.peek() == "!":
-            self.at += 1
-            pieces.choice((HOLE,), quoted=quoted)
-        found = _NAME.match(self.text, self.at)
+        """`${…}` after its brace: what it does to a value that is known, and what runs in it."""
+        pointed = self.peek() == "!"
+        self.at += pointed
+        found = _PARAMETER.match(self.text, self.at)
         name = found.group() if found is not None else ""
         if found is not None:
             self.at = found.end()
@@ -617,14 +579,44 @@ class WordScanner:
         pieces.inner += rest.inner
         pieces.names += rest.names
         written = "".join(text[0] for text in rest.texts)
-        if name and not written:
-            self._variable(name, pieces, quoted=quoted)
-        elif (name and written[:2] in (":-", ":=", ":+")) or (written[:1] in ("-", "=", "+") and name):
-            default = written.lstrip(":")[1:]
-            self._variable(name, pieces, quoted=quoted, given=(default,))
-        else:
+        if not name or pointed:
             pieces.names.append(name) if name else None
+            known = self.variables.get(name) if not written else None
+            pieces.choice(self._pointed_to(known or ()), quoted=quoted)
+        elif not written:
+            self._variable("@" if name == "*" else name, pieces, quoted=quoted)
+        elif written[:2] in (":-", ":=", ":+") or written[:1] in ("-", "=", "+"):
+            self._variable(name, pieces, quoted=quoted, given=(written.lstrip(":")[1:],))
+        else:
+            pieces.names.append(name)
+            self._altered(name, written, pieces, quoted=quoted)
+
+    def _pointed_to(self, names: Values) -> Values:
+        """`${!name}`: the value of the variable that is named there."""
+        return tuple(value for name in names for value in self.variables.get(name) or (HOLE,)) or (HOLE,)
+
+    def _altered(self, name: str, operation: str, pieces: Pieces, *, quoted: bool) -> None:
+        from rightcall.policy.commands.parameters import altered, items_of  # late: few lines have them
+
+        self.budget.read(operation)
+        known = self.variables.get(name) or ()
+        items = self.variables.get(f"{name}[]")
+        if operation[0] == "[":
+            meant = items_of(items if items is not None else known, operation) if items or known else None
+            values, every = meant if meant is not None else ((HOLE,), False)
+            if every:
+                pieces.listed(values, quoted=quoted)
+                return
+            pieces.choice(values or ("",), quoted=quoted)
+            return
+        if name in ("@", "*"):
             pieces.choice((HOLE,), quoted=quoted)
+            return
+        for value in known:
+            self.budget.read(value)
+        made = [altered(value, operation) for value in known]
+        values = tuple(dict.fromkeys(HOLE if one is None else one for one in made)) or (HOLE,)
+        pieces.choice(values if quoted else self._fallen_apart(values), quoted=quoted)
 
     def _to_brace(self, pieces: Pieces) -> None:
         depth = 1

@@ -1,0 +1,92 @@
+"""PowerShell and cmd, read just far enough to see which commands run with which words. What neither of the two readers
+understands is shown to a person by the rules for its parts: a variable in the place of a command asks.
+"""
+
+import re
+from collections.abc import Iterator
+
+from rightcall.base.text import regex
+from rightcall.policy.commands.words import HOLE
+
+_ALIASES = {
+    "ri": "remove-item", "rm": "remove-item", "rmdir": "remove-item", "del": "remove-item", "erase": "remove-item",
+    "rd": "remove-item", "clc": "clear-content", "cli": "clear-item", "iwr": "invoke-webrequest",
+    "irm": "invoke-restmethod",
+    "wget": "invoke-webrequest", "iex": "invoke-expression", "cat": "get-content", "gc": "get-content",
+    "type": "get-content",
+    "sc": "set-content", "saps": "start-process", "start": "start-process", "kill": "stop-process",
+    "spps": "stop-process",
+    "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
+    "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
+}  # fmt: skip
+_TOKEN = regex(
+    r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
+    r"|(?P<double>\"(?:[^\"`]|`.)*\")"
+    r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
+)  # fmt: skip
+_VARIABLE = regex(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
+_KEYWORDS = frozenset(
+    ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
+     "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
+)  # fmt: skip
+
+_BEFORE = frozenset(("&", ".", "=", "!", HOLE))
+"""What may stand before a command: a call, an assignment."""
+
+
+def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Each command as its words, with the programs that are piped into it."""
+    words: list[str] = []
+    fed: tuple[str, ...] = ()
+    glued = False
+    for found in _TOKEN.finditer(text):
+        kind, value = found.lastgroup, found.group()
+        if kind in ("blank", "comment"):
+            glued = False
+        elif kind in ("end", "pipe"):
+            named = _named(words, language)
+            if named:
+                yield named, fed
+            fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
+            words, glued = [], False
+        else:
+            plain = _unquoted(kind or "", value)
+            if glued and words:
+                words[-1] += plain
+            else:
+                words.append(plain)
+            glued = True
+    named = _named(words, language)
+    if named:
+        yield named, fed
+
+
+def _unquoted(kind: str, value: str) -> str:
+    if kind == "single":
+        return value[1:-1].replace("''", "'")
+    if kind == "double":
+        value = value[1:-1]
+    value = re.sub(r"\$env:(?:USERPROFILE|HOME)\b|%USERPROFILE%|\$HOME\b|\$\{HOME\}", "~", value, flags=re.IGNORECASE)
+    return _VARIABLE.sub(HOLE, re.sub(r"[`^](.)", r"\1", value, flags=re.DOTALL)).replace("\\", "/")
+
+
+def _named(words: list[str], language: str) -> list[str]:
+    """The words without an assignment and keywords before the command, and the command by its full name."""
+    for _ in range(20):
+        if not words or not (words[0].casefold() in _KEYWORDS or (words[0] in _BEFORE and len(words) > 1)):
+            break
+        if words[0] == HOLE and words[1] not in ("=", "+="):
+            break
+        words = words[2:] if words[0] == HOLE else words[1:]
+    if not words:
+        return []
+    name = words[0].casefold()
+    if language == "powershell":
+        name = _ALIASES.get(name, name)
+    elif name == "rmdir" and any(word.casefold() in ("/s", "/q") for word in words):
+        name = "rd"
+    if "environment]::getenvironmentvariable" in name:
+        return ["get-childitem", "env:"]
+    if name.startswith("[") or re.fullmatch(r"[\d.]+", name):
+        name = "[type]"
+    return [name, *words[1:]]
