@@ -1,10 +1,12 @@
 """Which files a patch would touch."""
 
+from pathlib import Path
 from time import process_time
 
 import pytest
 
 from rightcall.policy.commands.git import paths_in_patch
+from support.command_lines import Desk
 
 pytestmark = pytest.mark.promise("P-03")
 
@@ -60,3 +62,46 @@ def test_a_hostile_patch_takes_no_longer_than_its_length(patch: str) -> None:
     started = process_time()
     paths_in_patch(patch, endings=True)
     assert process_time() - started < 1
+
+
+DIFF = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-x\n+y\n"
+APPLIED = {
+    "git apply fixes/*.patch": "allow", "git apply *.patch": "deny", "cat *.patch | git apply": "deny",
+    'for one in fixes/*.patch; do git apply "$one"; done': "allow",
+    'for one in p*.patch; do patch -p1 < "$one"; done': "deny",
+    "git -C fixes apply 1.patch": "allow", "git -C src apply ../policy.patch": "deny",
+    'git apply "$1"': "ask", 'patch -p1 <<< "$CHANGES"': "ask", "git apply <(xzcat a.xz)": "ask",
+    "bzcat fix.bz2 | git apply": "ask", "gunzip -c fix.gz | patch -p0": "ask", "patch -p1 < <(base64 -d x)": "ask",
+    "sed s,old,new, fixes/1.patch | git am": "ask", "./make-patch > new.patch && git apply new.patch": "ask",
+    "patch -d .git/hooks -i ../../fixes/1.patch": "ask", "patch -p1 --directory=.husky < fixes/1.patch": "ask",
+    "git diff main -- src | git apply -R": "allow", "git diff > new.patch; git apply new.patch": "allow",
+    "git apply <(git show HEAD~1)": "allow", "cat fixes/1.patch | git apply --index": "allow",
+    "patch -p1 < fixes/1.patch": "allow", "git am --continue": "allow", "git am fixes/*.patch": "allow",
+}  # fmt: skip
+
+
+@pytest.mark.promise("P-16")
+def test_a_patch_is_read_wherever_it_comes_from_and_asks_where_it_cannot_be(tmp_path: Path) -> None:
+    for name, file in (
+        ("policy.patch", "rightcall.toml"),
+        ("fixes/1.patch", "src/a.py"),
+        ("fixes/2.patch", "src/b.py"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(DIFF.format(file))
+    desk = Desk(tmp_path)
+    try:
+        assert {line: desk.judge(line)[0] for line in APPLIED} == APPLIED
+    finally:
+        desk.door.close()
+
+
+@pytest.mark.promise("P-16")
+def test_of_more_patches_than_are_looked_at_a_person_is_asked(tmp_path: Path) -> None:
+    for number in range(21):
+        (tmp_path / f"{number}.patch").write_text(DIFF.format("src/a.py"))
+    desk = Desk(tmp_path)
+    try:
+        assert desk.judge("git apply *.patch")[:2] == ("ask", "command:unreadable")
+    finally:
+        desk.door.close()

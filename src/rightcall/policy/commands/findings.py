@@ -22,7 +22,10 @@ from rightcall.policy.commands.actions import (
 from rightcall.policy.commands.git import (
     as_words,
     fed_files,
+    is_unseen,
     lists_settings,
+    patch_files,
+    patch_folder,
     patched_by,
     picks_secrets,
     program_of,
@@ -100,6 +103,8 @@ class Findings:
         self.brought = Brought(place)
         self.written: dict[str, str] = {}
         """Texts that this very line writes to files, as far as they are known."""
+        self.filled: set[str] = set()
+        """Files that it writes what nobody knows to."""
         self.taken: dict[str, list[Word]] = {}
         """What a variable may hold that is read from a text of the line."""
         self.carried: dict[str, tuple[str, ...]] = {}
@@ -180,7 +185,7 @@ class Findings:
         """What the scripts do that a client of a database reads; of one that is not here yet its name tells, and one
         that is too large to look at may do anything."""
         for word in [*fed_files(command, commands), *sql_files(run)][:20]:
-            text = read_small(run, word, self.written)
+            text = read_small(run.folders, word, self.written)
             for found in sql_rules(run.program, (text or "")[:_LONGEST_SQL]):
                 self._starter(found, allowed)
             is_whole = text is not None and len(text) <= _LONGEST_SQL
@@ -264,6 +269,8 @@ class Findings:
                 self.renamed[target] = basename(operands[0].value)
         text = written_text(run, command) if targets else None
         if text is None:
+            unknown = targets[:20] if run.program != "git" else ()
+            self.filled.update(self.place.whole(run.folders[0], target.value) for target in unknown)
             return
         added = run.has("-a", "--append") or any(one.operator in (">>", "&>>") for one in command.redirects)
         for target in targets[:20]:
@@ -272,15 +279,19 @@ class Findings:
 
     def _patch(self, run: Run, command: Simple, commands: list[Simple]) -> None:
         """The files that a patch names are written as if the command named them."""
-        files = fed_files(command, commands)
-        patching = patched_by(run, files, self.written)
         folders = self._folders_of(run)
-        if patching.folder is not None:
-            folders += tuple(self.place.whole(folder, patching.folder) for folder in run.folders)
+        if (into := patch_folder(run)) is not None:
+            folders += tuple(self.place.whole(folder, into.value) for folder in run.folders)
+        named = patch_files(run)
+        given = [*fed_files(command, commands), *named]
+        meant = [expanded(word, folders, self.place) for word in given]
+        files = [Word(text) for one in meant for text in one.texts]
+        patching = patched_by(run, files, folders, self.written)
         for path in patching.paths[: MOST_PATHS + 1]:
             self.see(Word(path), folders, "writes", elsewhere=run.elsewhere)
-        wholes = {self.place.whole(run.folders[0], word.value) for word in (*files, *run.arguments)}
-        if patching.unknown or not wholes.isdisjoint(self.brought.files) or set(run.fed) & FETCHERS:
+        unseen = patching.unknown or any(one.cut for one in meant) or is_unseen(run, named, command, commands)
+        wholes = {self.place.whole(folder, word.value) for word in (*files, *run.arguments) for folder in folders}
+        if unseen or not wholes.isdisjoint(self.brought.files | self.filled) or set(run.fed) & FETCHERS:
             self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {CANNOT}")
 
     def _redirect(self, redirect: Redirect, command: Simple, commands: list[Simple], elsewhere: bool) -> None:

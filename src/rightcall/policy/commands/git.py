@@ -253,8 +253,6 @@ class Patching(NamedTuple):
     """What a command would apply."""
 
     paths: tuple[str, ...] = ()
-    folder: str | None = None
-    """That the paths count from, besides the one that the command runs in."""
     unknown: bool = False
     """There may be more that nobody has seen."""
 
@@ -270,14 +268,14 @@ def applies_patch(run: Run) -> bool:
     return name in _APPLIES and (_LOOKS.isdisjoint(run.values) or "--apply" in run.values)
 
 
-def patched_by(run: Run, files: list[Word], written: dict[str, str]) -> Patching:
-    """The files that the patches of a command name. `files` are those that its input comes from; `written` has the
-    texts that the line itself wrote to files."""
+def patched_by(run: Run, files: list[Word], folders: tuple[str, ...], written: dict[str, str]) -> Patching:
+    """The files that the patches of a command name. `files` are those that it reads, from one of the `folders`;
+    `written` has the texts that the line itself wrote to files."""
 
     texts: list[str] = [run.text] if run.text is not None else []
-    unknown = False
-    for word in [*files, *_named(run)][:_MOST_FILES]:
-        text = read_small(run, word, written)
+    unknown = len(files) > _MOST_FILES or any(not text.strip(f"{HOLE}\n ") and HOLE in text for text in texts)
+    for word in files[:_MOST_FILES]:
+        text = read_small(folders, word, written)
         unknown |= text is None
         texts += [text] if text else []
     if run.program in ("apply_patch", "applypatch"):
@@ -286,12 +284,15 @@ def patched_by(run: Run, files: list[Word], written: dict[str, str]) -> Patching
     bare = run.program in ("patch", "gpatch") and strip is None
     deep = bare or (strip is not None and strip.value not in ("0", "1"))
     paths = dict.fromkeys(path for text in texts for path in paths_in_patch(text, endings=deep))
-    unknown |= any(_ENCODED.search(text) for text in texts)
-    folder = option_value(run.arguments, "--directory", *(("-d",) if run.program != "git" else ()))
-    return Patching(tuple(paths), None if folder is None else folder.value, unknown)
+    return Patching(tuple(paths), unknown or any(_ENCODED.search(text) for text in texts))
 
 
-def _named(run: Run) -> list[Word]:
+def patch_folder(run: Run) -> Word | None:
+    """The folder that the paths in a patch count from, and with `patch` also that of the patch itself."""
+    return option_value(run.arguments, "--directory", *(("-d",) if run.program != "git" else ()))
+
+
+def patch_files(run: Run) -> list[Word]:
     """The patch files among the words of a command."""
     if run.program == "git":
         at = action_at("git", run.arguments)
@@ -301,6 +302,21 @@ def _named(run: Run) -> list[Word]:
         given = option_value(run.arguments, "-i", "--input")
         return [given] if given is not None else run.operands(_VALUED)[1:2]
     return []
+
+
+def is_unseen(run: Run, named: list[Word], command: Simple, commands: list[Simple]) -> bool:
+    """Whether a patch is made while the line runs, by anything but git, which has it from the project's own history."""
+    made = [word for word in named if not word.known]
+    sources = [at for word in made for at in word.inner]
+    if any(not word.inner for word in made) and not any(word.glob is not None for word in named):
+        return True
+    if run.text is None and all(word.value == "-" for word in named):
+        inputs = [one.target for one in command.redirects if not one.writes and one.text is None]
+        sources += [at for word in inputs for at in word.inner]
+        if any(not word.known and not word.inner for word in inputs):
+            return True
+        sources += command.fed[-1:] if not inputs else ()
+    return any(program_of(commands[at]) not in ("git", "cat") for at in sources if commands[at].words)
 
 
 def fed_files(command: Simple, commands: list[Simple]) -> list[Word]:
@@ -313,11 +329,11 @@ def fed_files(command: Simple, commands: list[Simple]) -> list[Word]:
     return found
 
 
-def read_small(run: Run, word: Word, written: dict[str, str]) -> str | None:
+def read_small(folders: tuple[str, ...], word: Word, written: dict[str, str]) -> str | None:
     """The text of a file that a command obeys; "" where there is none, None where it is too large to look at."""
     if HOLE in word.value or "\0" in word.value or word.value == "-":
         return ""
-    for folder in run.folders:
+    for folder in folders:
         path = os.path.normpath(os.path.join(folder, word.value))
         if path in written:
             return written[path]

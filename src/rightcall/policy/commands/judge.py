@@ -289,7 +289,7 @@ class Judge(Findings):
             told = as_words(run.text)
         elif (listed := list_of(run)) is not None:
             told = [word for at in listed.inner if commands[at].words for word in handed_on(commands[at], {})]
-            told += as_words(read_small(run, listed, self.written) or "")
+            told += as_words(read_small(run.folders, listed, self.written) or "")
         else:
             for at in command.fed:
                 if commands[at].words:
