@@ -45,7 +45,7 @@ INTERPRETERS: dict[str, Interpreter] = {
     "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
     "deno": Interpreter((), False), "crystal": Interpreter((), False), "timeit": Interpreter((), False),
     "lldb": Interpreter(("-o", "--one-line")),
-    "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
+    "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK,
     "emacs": Interpreter(("--eval", "-eval"), False),
     "gdb": Interpreter(("-ex", "-eval-command", "--ex", "--eval-command")),
     "pdb": Interpreter(("-c",), False), "emacsclient": Interpreter(("-e", "--eval"), False),
@@ -176,7 +176,6 @@ _ALSO: dict[str, tuple[str, re.Pattern[str]]] = {
     "emacs": ("runs", regex(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
     "php": ("runs", regex(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require|copy)(?:_once)?\b[^;]{0,200}://"
                          r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
-    "ed": ("runs", regex(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
     **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", regex(
         r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*(?:[^'\"`\s)]|['\"`](?:/|~))|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
         r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
@@ -329,7 +328,7 @@ def is_fed(program: str, arguments: list[Word]) -> bool:
                    for at, one in enumerate(arguments) if at)  # fmt: skip
     if how is None or not how.reads_input:
         return False
-    if program in ("gdb", "lldb", "ed"):  # an operand is what they look at
+    if program in ("gdb", "lldb"):  # an operand is what they look at
         return True
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False

@@ -16,11 +16,13 @@ from rightcall.policy.commands.actions import (
     is_sql_client,
     named_production,
 )
+from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, told_to
 from rightcall.policy.commands.findings import CANNOT, Findings
 from rightcall.policy.commands.git import (
     applies_patch,
     as_words,
     exported,
+    fed_files,
     handed_on,
     input_of,
     is_narrowed,
@@ -344,6 +346,8 @@ class Judge(Findings):
     def _codes(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         if run.program in SHELLS:
             self._shell_input(run, command, commands, depth)
+        elif run.program in EDITORS:
+            self._edits(run, command, commands, depth)
         elif run.program in ("source", "."):
             if run.arguments and run.arguments[0].value in STDIN:
                 if not command.opened:
@@ -361,6 +365,29 @@ class Judge(Findings):
         if self.brought and (name := self.brought.runs(run)) is not None:
             self._asks("network", name)
         self.brought.note(run, command)
+
+    def _edits(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """An editor that is told what to do, by its options or through its input."""
+        by_line = run.program in LINE_EDITORS
+        told = [] if by_line else [told_to(text) for text in command_texts(run.arguments)]
+        if obeys_input(run.program, run.arguments):
+            files = [word for word in fed_files(command, commands) if word.value != "/dev/null"]
+            texts = [run.text] if run.text is not None else [
+                read_small(run.folders, word, self.written) or HOLE for word in files
+            ]  # fmt: skip
+            given = [told_to(text, by_line=by_line) for text in texts]
+            if any(HOLE in text for text in texts) or (not texts and (run.fed or run.redirected)):
+                self.add("ask", "command:unreadable", f"`{run.program}`: what it is told to do {CANNOT}")
+            for code in (Word(code, None, True) for one in given for code in one.codes):
+                self._inner_code(code, Inner(), run, commands, depth)
+            if any(one.unknown for one in given):
+                self._asks("runs", f"{run.program} …")
+            told += given
+        for one in told:
+            for path in one.reads:
+                self.see(Word(path), run.folders, "reads")
+            for path in one.writes:
+                self.see(Word(path), run.folders, "writes")
 
     def _written_ones(self, run: Run, depth: int) -> None:
         if not self.written:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, told_to
 from rightcall.policy.commands.runs import action_at, option_value, part, takes_value
 from rightcall.policy.commands.words import HOLE, Word, joined, unversioned
 from rightcall.policy.commands.wrappers import PREFIXES, RUNNERS, SHELLS, Inner, behind, hidden, prefix, shell_code
@@ -399,20 +400,26 @@ def _settings(arguments: list[Word]) -> Iterator[Inner]:
             yield Inner(code=Word(value, None, True, word.names, word.inner))
 
 
+def _editor(arguments: list[Word]) -> Iterator[Inner]:
+    """What an editor starts by its options; `-S` and, but for the editors of lines, `-s` name a script."""
+    for text in command_texts(arguments):
+        told = told_to(text)
+        yield from (Inner(code=Word(code, None, True)) for code in told.codes)
+        if told.unknown:
+            yield Inner(code=Word(HOLE))
+    if any(word.value.startswith("-S") for word in arguments):
+        yield Inner(code=Word(HOLE))
+
+
 def _vim(arguments: list[Word]) -> Iterator[Inner]:
-    for at, word in enumerate(arguments):
-        told = word.value[1:] if word.value.startswith("+") else ""
-        if word.value in ("-c", "--cmd") and at + 1 < len(arguments):
-            told = arguments[at + 1].value
-        found = re.match(r":*\s*(?:silent!?\s+)?(?:[%.\d,$]*)!(.*)", told, re.DOTALL)
-        if found:
-            yield Inner(code=Word(found[1], None, True))
-        elif re.search(
-            r"system\(|term|^:*\s*(?:lua|py\w*|perl|ruby|tcl|mz\w*)\b|job_start|\bso(?:urce)?\b|delete\(", told
-        ):
-            yield Inner(code=Word(HOLE))
-        if (word.value.startswith("-S") and word.value != "-S") or (word.value == "-S" and at + 1 < len(arguments)):
-            yield Inner(code=Word(HOLE))
+    yield from _editor(arguments)
+    if any(word.value == "-s" for word in arguments[:-1]) and not obeys_input("vim", arguments):
+        yield Inner(code=Word(HOLE))
+
+
+def _line_editor(arguments: list[Word]) -> Iterator[Inner]:
+    """`ed '!command'` edits what a command prints."""
+    yield from (Inner(code=Word(one.value[1:], None, True)) for one in arguments if one.value.startswith("!"))
 
 
 def _cmd(arguments: list[Word]) -> Iterator[Inner]:
@@ -586,7 +593,9 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "hyperfine": lambda arguments: (
         Inner(code=word) for word in arguments if not word.value.startswith("-") and " " in word.value
     ),
-    **dict.fromkeys(("vi", "vim", "nvim", "ex", "view", "gvim", "vimdiff", "rvim", "gvimdiff"), _vim),
+    **dict.fromkeys(EDITORS, _vim),
+    "ex": _editor,
+    **dict.fromkeys(LINE_EDITORS, _line_editor),
     "go": _tool("-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool"),
     **dict.fromkeys(("gcc", "g++", "cc", "clang"), _tool("-wrapper")),
     "rg": _tool("--pre"),
