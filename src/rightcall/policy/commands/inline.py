@@ -150,8 +150,6 @@ _SED_STARTS = regex(
     r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
     rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
 )
-_JOINED = regex(r"(?P<one>['\"])\s*[.+]\s*(?P=one)")
-"""Texts that are put together from pieces: `'child_' + 'process'`."""
 _ALSO: dict[str, tuple[str, re.Pattern[str]]] = {
     "perl": ("runs", regex(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
                           r"[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
@@ -365,7 +363,6 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
         return ("runs", "e") if found else None
     if is_python(program) and (tree := _python_of(code)) is not None:
         return tree.findings[0] if tree.findings else None
-    code = _JOINED.sub("", code)
     for rule, expression in (
         ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
         _CREDENTIALS),
@@ -392,6 +389,39 @@ def _python_of(code: str) -> "PythonCode | None":
     return read_python(code) if len(code) <= LONGEST_CODE else None
 
 
+def whole_texts(program: str, code: str) -> str:
+    """Code with the texts put together that it makes from pieces; Python is read by its syntax instead."""
+    if program in ("sed", "gsed", *_REDIRECTING[1:]) or (is_python(program) and _python_of(code) is not None):
+        return code
+    from rightcall.policy.commands.literals import put_together  # late: few commands hold code
+
+    return put_together(unversioned(program), code)
+
+
+def hides_file(program: str, code: str) -> bool:
+    """Whether code opens a file by a name that is spelled so that nobody can read it."""
+    if is_python(program) and (tree := _python_of(code)) is not None:
+        return tree.hides
+    from rightcall.policy.commands.literals import hides_name  # late: as above
+
+    return hides_name(code)
+
+
+def globs_in(program: str, code: str) -> tuple[str, ...]:
+    """The patterns by which code looks for files that it reads."""
+    if not _READS.search(code):
+        return ()
+    if is_python(program) and (tree := _python_of(code)) is not None:
+        return tree.globs
+    return tuple(one[1] for one in _GLOBS.finditer(code))
+
+
+_GLOBS = regex(r"(?:\bglob\w*|\bDir\.glob|\bDir)\s*[(\[]\s*['\"]([^'\"\n]{1,300})['\"]")
+_READS = regex(
+    r"\bopen\(|read_text|read_bytes|read[Ff]ile|readlines|File\.|IO\.|file_get_contents|<\$?\w+>|fopen|fileinput"
+)
+
+
 def composed(program: str, code: str) -> tuple[tuple[str, bool], ...]:
     """Paths that code puts together, or that it surely writes: each with whether it is written."""
     tree = _python_of(code) if is_python(program) else None
@@ -415,7 +445,7 @@ def is_written(program: str, code: str) -> Callable[[str], bool]:
     return written.__contains__
 
 
-_REDIRECTING = frozenset(("perl", "awk", "gawk", "mawk", "nawk"))
+_REDIRECTING = ("perl", "awk", "gawk", "mawk", "nawk")
 
 
 def texts_in(program: str, code: str) -> list[str]:

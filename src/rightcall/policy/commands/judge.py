@@ -38,12 +38,15 @@ from rightcall.policy.commands.inline import (
     LONGEST_CODE,
     codes,
     composed,
+    globs_in,
     guards,
+    hides_file,
     interpreter,
     is_fed,
     is_written,
     judged,
     texts_in,
+    whole_texts,
 )
 from rightcall.policy.commands.launchers import inner_of, sets_up
 from rightcall.policy.commands.listings import (
@@ -74,7 +77,7 @@ from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Simple, p
 from rightcall.policy.commands.starter import WHY
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import parsed
-from rightcall.policy.commands.words import HOLE, UnreadableLine, Word, basename, spelled
+from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, shell_code
 
 _PATH_LIKE = regex(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
@@ -427,26 +430,31 @@ class Judge(Findings):
     def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
         """What code names: see `inline.py`."""
         self.budget.read(code)
-        if self.commands.starter and (found := judged(program, code)):
+        whole = whole_texts(program, code)
+        if self.commands.starter and (found := judged(program, whole)):
             self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
-        if self.commands.starter and (against := guards(code)):
+        if self.commands.starter and (against := guards(whole)):
             self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
-        listing = enumerated_in_code(code)
+        if self.commands.starter and hides_file(program, whole):
+            self.add("ask", "command:unreadable", f"`{program}`: the name of a file that its code opens {CANNOT}")
+        listing = enumerated_in_code(whole)
         if listing is not None and (name := secret_in(listing, folders, self.place)):
             self._asks("credentials", f"{program} … {name}")
         if len(code) > LONGEST_CODE:
             self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
-        written, emptied = is_written(program, code), empties_in_code(code)
-        for text in texts_in(program, code):
+        written, emptied = is_written(program, whole), empties_in_code(whole)
+        for text in dict.fromkeys((*texts_in(program, code), *(texts_in(program, whole) if whole != code else ()))):
             if "://" in text:
                 address = parsed(text, "")
                 if address is not None:
                     self.address(address)
-            elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
+            elif _is_path_like(text):
                 self._in_code(text, folders, written(text), emptied)
         for text, writes in composed(program, code):
-            if _PATH_LIKE.fullmatch(text) or not is_plain(text):
+            if _is_path_like(text):
                 self._in_code(text, folders, writes, emptied)
+        for text in globs_in(program, whole):
+            self.see(Word(text, text if WILD.search(text) else None), folders, "reads")
 
     def _in_code(self, text: str, folders: tuple[str, ...], writes: bool, emptied: bool) -> None:
         self.see(Word(text), folders, "writes" if writes else "unknown")
@@ -542,3 +550,8 @@ class Judge(Findings):
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+def _is_path_like(text: str) -> bool:
+    plain = text.replace(HOLE, "x")
+    return _PATH_LIKE.fullmatch(plain) is not None or not is_plain(plain)

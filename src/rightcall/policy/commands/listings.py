@@ -271,7 +271,12 @@ _ENUMERATES = regex(
 )
 _READS = regex(r"\bopen\(|read_text|read_bytes|readFile\w*\(|File\.(?:read|open|readlines)|IO\.read|fileinput")
 _PRINTS = regex(r"\bprint|stdout|console\.log|\bputs\b|\bp\s")
-_NARROWED = regex(r"endswith|\.suffix|fnmatch|splitext|extname|end_with|\.match\(|\.test\(|\bre\.|startswith\(['\"]\.")
+_NARROWED = regex(
+    r"endswith|\.suffix|fnmatch|splitext|extname|end_with|\.match\(|\.test\(|\bre\."
+    r"|(?:\bnot\s+|!\s*)[\w.\[\]]{1,60}\.(?:startswith|startsWith|start_with\?)\s*\(\s*['\"]\."
+)
+
+_BEGINS = regex(r"\.(?:startswith|startsWith|start_with\?)\s*\(\s*['\"](\.[^'\"]{0,50})['\"]")
 
 
 def enumerated_in_code(code: str) -> Listing | None:
@@ -279,7 +284,9 @@ def enumerated_in_code(code: str) -> Listing | None:
     found = _ENUMERATES.search(code) if len(code) < 20_000 else None
     if found is None or not _READS.search(code) or not _PRINTS.search(code) or _NARROWED.search(code):
         return None
-    return Listing((found[1] or ".",), _DEEPEST if re.search(r"walk|rglob|\*\*", code) else 1)
+    begun = _BEGINS.search(code)
+    fits = f"^{re.escape(begun[1])}" if begun is not None else ""
+    return Listing((found[1] or ".",), _DEEPEST if re.search(r"walk|rglob|\*\*", code) else 1, fits=fits)
 
 
 # ── emptied ──

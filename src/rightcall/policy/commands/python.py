@@ -12,15 +12,25 @@ from sys import stdlib_module_names
 from typing import NamedTuple
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.literals import decoded_from, filled_in, put_into
 from rightcall.policy.commands.runs import SECRET_NAME
+from rightcall.policy.commands.syntax import (
+    CHANGED_BY,
+    DECODERS,
+    LONGEST_TEXT,
+    characters_of,
+    fetches,
+    joined_texts,
+    number_of,
+    reads_file,
+)
+from rightcall.policy.commands.words import HOLE
 
 _MOST_NODES = 20_000
 _DEEPEST = 12
-_LONGEST = 4096
-"""Characters of a text that is put together: what would be longer is no path, and may be made to fill the memory."""
 _BUILTINS = frozenset(
     ("exec", "eval", "compile", "open", "__import__", "getattr", "vars", "globals", "locals", "__builtins__", "str",
-     "chr", "print", "breakpoint")
+     "chr", "print", "breakpoint", "bytes", "bytearray")
 )  # fmt: skip
 _MEANS = regex(
     r"(?P<runs>os\.(?:system|popen\w*|exec[lv]\w*|spawn\w+|posix_spawn\w*|fork|forkpty|startfile)"
@@ -30,7 +40,7 @@ _MEANS = regex(
     r"|(?:os|shutil|posix|nt)\.\*|(?:posix|nt)\.(?:system|popen|exec\w+|spawn\w+|fork)|pip\..+"
     r"|zipimport\..+|concurrent\.interpreters\..+)"
     r"|(?P<destroys>(?:os|posix|nt)\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace|kill|killpg)"
-    r"|shutil\.(?:rmtree|move)|send2trash(?:\..+)?|pathlib\.\w+\(\)\.(?:unlink|rmdir)|pathlib\.\w+\.(?:unlink|rmdir)"
+    r"|shutil\.(?:rmtree|move)|send2trash(?:\..+)?|pathlib\.\w+(?:\(\))?\.(?:unlink|rmdir|rename|replace)"
     r"|psutil\.Process\(\)\.(?:kill|terminate))"
     r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh|xmlrpc\.client)\..+)"
     r"|(?P<credentials>keyring\.get_\w+|netrc(?:\..+)?|dotenv\.dotenv_values|os\.environb?\.\*|browser_cookie3(?:\..+)?)"
@@ -80,6 +90,10 @@ class PythonCode(NamedTuple):
 
     findings: tuple[tuple[str, str], ...]
     paths: tuple[tuple[str, bool], ...]
+    globs: tuple[str, ...] = ()
+    """Patterns of files that are looked for."""
+    hides: bool = False
+    """A file is opened by a name that is spelled so that nobody can read it."""
 
 
 @lru_cache(8)
@@ -97,7 +111,8 @@ def _read(code: str, depth: int) -> PythonCode | None:
         if len(nodes) > _MOST_NODES:
             return None
         reader = _Code(nodes, depth)
-        return PythonCode(tuple(dict.fromkeys(reader.findings())), tuple(dict.fromkeys(reader.paths())))
+        found = tuple(dict.fromkeys(reader.findings()))
+        return PythonCode(found, tuple(dict.fromkeys(reader.paths())), tuple(reader.globs()), reader.hides())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -238,21 +253,39 @@ class _Code:
             return self.texts[node.id]
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             parts = [self.text(node.left, depth + 1), self.text(node.right, depth + 1)]
-            return _put_together(parts, "" if isinstance(node.op, ast.Add) else "/")
+            return joined_texts(parts, "" if isinstance(node.op, ast.Add) else "/")
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return self._formatted(node, depth)
         if isinstance(node, ast.JoinedStr):
             inner = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
-            return _put_together([self.text(one, depth + 1) for one in inner], "")
+            return joined_texts([self.text(one, depth + 1) for one in inner], "")
         if isinstance(node, ast.Subscript):
             return self._cut(node, depth)
         return self._called_text(node, depth) if isinstance(node, ast.Call) else None
 
+    def _formatted(self, node: ast.BinOp, depth: int) -> str | None:
+        """`"%senv" % "."`."""
+        form = self.text(node.left, depth + 1)
+        right = node.right
+        several = right.elts if isinstance(right, ast.Tuple) else right.values if isinstance(right, ast.Dict) else None
+        given = several if several is not None else [right]
+        texts = [self._shown(one, depth) for one in given[:50]]
+        return filled_in(form, texts) if form is not None else None
+
+    def _shown(self, node: ast.expr, depth: int) -> str | None:
+        """A text or a number as a format shows it."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return str(node.value)
+        return self.text(node, depth + 1)
+
     def _cut(self, node: ast.Subscript, depth: int) -> str | None:
-        """`"vne."[::-1]`, and the home that a variable names."""
+        """`"vne."[::-1]`, a piece of a text, and the home that a variable names."""
         if isinstance(node.slice, ast.Slice):
             text = self.text(node.value, depth + 1)
-            backwards = node.slice.step is not None and ast.unparse(node.slice.step) == "-1"
-            whole = node.slice.lower is None and node.slice.upper is None
-            return text[::-1] if text is not None and backwards and whole else None
+            bounds = [node.slice.lower, node.slice.upper, node.slice.step]
+            numbers = [None if one is None else number_of(one) for one in bounds]
+            known = all(two is not None for one, two in zip(bounds, numbers, strict=True) if one is not None)
+            return text[slice(*numbers)] if text is not None and known and numbers[2] != 0 else None
         home = "os.environ" in self.meant(node.value, depth + 1) and self.text(node.slice, depth + 1) == "HOME"
         return "~" if home else None
 
@@ -267,27 +300,84 @@ class _Code:
         if name in ("os.getcwd", "pathlib.Path.cwd"):
             return "."
         if name == "os.path.join" or re.fullmatch(r"pathlib\.\w*Path", name):
-            return _put_together(args, "/") if args else "."
+            return joined_texts(args, "/") if args else "."
         if name in ("os.path.expanduser", "os.path.expandvars", "os.path.abspath", "os.path.realpath", "builtins.str"):
             return args[0] if args else None
-        if name == "builtins.chr" and node.args and isinstance(node.args[0], ast.Constant):
-            value = node.args[0].value
-            return chr(value) if isinstance(value, int) and 0 <= value < 0x11000 else None
-        if not isinstance(node.func, ast.Attribute):
-            return None
-        own = self.text(node.func.value, depth + 1)
-        if own is None:
-            return None
-        if node.func.attr in ("expanduser", "resolve", "absolute", "strip", "decode", "encode", "as_posix", "lower"):
+        if node.args and name == "builtins.chr":
+            value = number_of(node.args[0])
+            return chr(value) if value is not None and 0 <= value < 0x11000 else None
+        if node.args and name in ("builtins.bytes", "builtins.bytearray") and (made := characters_of(node.args[0])):
+            return made
+        if name in ("base64.b64decode", "binascii.unhexlify", "builtins.bytes.fromhex") and args:
+            return decoded_from(name.rpartition(".")[2], args[0]) if args[0] is not None else None
+        own = self.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
+        return self._changed(own, node, args, depth) if own is not None else None
+
+    def _changed(self, own: str, node: ast.Call, args: list[str | None], depth: int) -> str | None:
+        """What a method makes of a text."""
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        given = [one for one in args if one is not None]
+        if method in ("expanduser", "resolve", "absolute", "decode", "encode", "as_posix"):
             return own
-        if node.func.attr == "joinpath":
-            return _put_together([own, *args], "/")
-        if node.func.attr == "join" and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
-            return _put_together([self.text(one, depth + 1) for one in node.args[0].elts], own)
-        if node.func.attr == "replace" and len(args) == 2 and args[0] is not None and args[1] is not None:
-            longer = own.count(args[0]) * (len(args[1]) - len(args[0]))
-            return own.replace(args[0], args[1]) if len(own) + longer <= _LONGEST else None
+        if method in CHANGED_BY and len(given) == len(args) <= 1:
+            return str(getattr(own, method)(*given))
+        if method == "format":
+            named = {one.arg: self._shown(one.value, depth) for one in node.keywords if one.arg is not None}
+            return put_into(own, [self._shown(one, depth) for one in node.args[:50]], named)
+        if method == "joinpath":
+            return joined_texts([own, *args], "/")
+        if method == "join" and node.args:
+            if isinstance(node.args[0], (ast.List, ast.Tuple)):
+                return joined_texts([self.text(one, depth + 1) for one in node.args[0].elts], own)
+            made = characters_of(node.args[0])
+            return own.join(made) if made and len(own) < 9 else None
+        if method == "replace" and len(given) == len(args) == 2:
+            longer = own.count(given[0]) * (len(given[1]) - len(given[0]))
+            return own.replace(given[0], given[1]) if len(own) + longer <= LONGEST_TEXT else None
         return None
+
+    def _parted(self, node: ast.expr, depth: int = 0) -> str:
+        """A text with its unknown parts as holes."""
+        text = self.text(node, depth)
+        if text is not None or depth > _DEEPEST:
+            return HOLE if text is None else text
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
+            between = "" if isinstance(node.op, ast.Add) else "/"
+            return (self._parted(node.left, depth + 1) + between + self._parted(node.right, depth + 1))[:LONGEST_TEXT]
+        if isinstance(node, ast.JoinedStr):
+            inner = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
+            return "".join(self._parted(one, depth + 1) for one in inner)[:LONGEST_TEXT]
+        return HOLE
+
+    def globs(self) -> list[str]:
+        """The patterns that files are looked for by: `glob.glob(".e*")`, `Path().rglob("*.py")`."""
+        calls = [node for node in self.nodes if isinstance(node, ast.Call) and node.args]
+        found = [
+            self.text(one.args[0]) for one in calls
+            if (isinstance(one.func, ast.Attribute) and one.func.attr in ("glob", "iglob", "rglob"))
+            or {"glob.glob", "glob.iglob"}.intersection(self.meant(one.func))
+        ]  # fmt: skip
+        return [text for text in found if text is not None]
+
+    def hides(self) -> bool:
+        """Whether a file is opened by a name that is decoded from something else, and that could not be followed."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and node.args and self.text(node.args[0]) is None:
+                names = self.meant(node.func)
+                opens = any(one.endswith(".open") or re.fullmatch(r"pathlib\.\w*Path", one) for one in names)
+                if opens and self._decodes(node.args[0]):
+                    return True
+        return False
+
+    def _decodes(self, node: ast.expr, depth: int = 0) -> bool:
+        for one in islice(ast.walk(node), 200):
+            name = one.attr if isinstance(one, ast.Attribute) else one.id if isinstance(one, ast.Name) else ""
+            if name in DECODERS or (isinstance(one, ast.Attribute) and "codecs.decode" in self.meant(one)):
+                return True
+            values = self.assigned.get(name, ())[:4] if isinstance(one, ast.Name) and depth < 4 else ()
+            if any(self._decodes(value, depth + 1) for value in values):
+                return True
+        return False
 
     def paths(self) -> Iterator[tuple[str, bool]]:
         """Texts that are put together, and whatever is written to."""
@@ -295,6 +385,8 @@ class _Code:
             if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
                 if (text := self.text(node)) is not None:
                     yield text, False
+                elif (parted := self._parted(node)) != HOLE:
+                    yield parted, False
             elif isinstance(node, ast.Call):
                 if not isinstance(node.func, ast.Name) and (text := self.text(node)) is not None:
                     yield text, False
@@ -404,6 +496,14 @@ class _Code:
         own = not any(name.partition(".")[0].removesuffix("()") in stdlib_module_names for name in names)
         if own and attribute in _METHODS:
             yield _METHODS[attribute], f".{attribute}("
+        if (
+            attribute == "rename"
+            and not names
+            and "pathlib" in self.roots
+            and len(call.args) == 1
+            and not call.keywords
+        ):
+            yield "destroys", ".rename("
         if attribute == "delete" and not call.args and not call.keywords:
             yield "destroys", ".delete()"
         if cloud and _CLOUD_CHANGES.fullmatch(attribute) and (not names or names[0].partition(".")[0] in _CLOUDS):
@@ -429,8 +529,9 @@ class _Code:
             inside = _read(text, self.depth + 1) if text is not None and self.depth < 3 else None
             if inside is not None:
                 yield from inside.findings
-            elif name.startswith("builtins.") and given is (call.args or [None])[0]:
-                yield ("network" if _fetches(given) else "runs"), f"{name.removeprefix('builtins.')}("
+            hidden = inside is None or fetches(given)
+            if hidden and name.startswith("builtins.") and given is (call.args or [None])[0]:
+                yield ("network" if fetches(given) else "runs"), f"{name.removeprefix('builtins.')}("
 
     def _sent(self, name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
         """Data that goes to another machine."""
@@ -457,7 +558,7 @@ class _Code:
             host = self.text(first.elts[0] if isinstance(first, ast.Tuple) and first.elts else first) if first else None
             if host is None or not _LOCAL.match(host):
                 yield "publishes", name
-        elif name in _GETTERS and call.args and address is None and _reads(call.args[0]):
+        elif name in _GETTERS and call.args and address is None and reads_file(call.args[0]):
             yield "publishes", name
 
 
@@ -468,29 +569,3 @@ def _attribute(owner: str, name: str) -> str:
     if name.strip("_") in ("os", "sys", "subprocess", "shutil", "builtins"):  # `shutil.os.system`
         return name.strip("_")
     return f"{owner}.{name}"
-
-
-def _put_together(parts: list[str | None], between: str) -> str | None:
-    texts = [one for one in parts if one is not None]
-    if len(texts) < len(parts) or sum(map(len, texts)) + len(between) * len(texts) > _LONGEST:
-        return None
-    if between == "/" and any(one.startswith(("/", "~")) for one in texts[1:]):
-        texts = texts[max(at for at, one in enumerate(texts) if one.startswith(("/", "~"))) :]
-    return between.join(one.rstrip("/") if between == "/" and one != "/" else one for one in texts)
-
-
-def _fetches(node: ast.expr) -> bool:
-    """Whether what an expression gives comes from the network, or is hidden in another spelling."""
-    return any(
-        isinstance(one, ast.Attribute) and one.attr in ("urlopen", "get", "b64decode", "fromhex", "read", "content")
-        for one in ast.walk(node)
-    )
-
-
-def _reads(node: ast.expr) -> bool:
-    """Whether a file stands in an expression."""
-    return any(
-        (isinstance(one, ast.Attribute) and one.attr in ("read", "read_text", "read_bytes", "environ", "getenv"))
-        or (isinstance(one, ast.Name) and one.id == "open")
-        for one in ast.walk(node)
-    )
