@@ -48,7 +48,7 @@ from rightcall.policy.commands.inline import (
     texts_in,
     whole_texts,
 )
-from rightcall.policy.commands.launchers import inner_of, sets_up
+from rightcall.policy.commands.launchers import RUNNING, inner_of, sets_up
 from rightcall.policy.commands.listings import (
     FINDERS,
     WHOLE_FOLDERS,
@@ -82,6 +82,8 @@ from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_
 
 _PATH_LIKE = regex(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""
+_DEEPEST = 12
+"""Programs that start one another."""
 _MOST_TAKEN = 100
 _MOST_WORDS = 5000
 """Of one command; no system starts a program with many more."""
@@ -201,7 +203,7 @@ class Judge(Findings):
 
     def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """One program, and what it starts."""
-        if depth > 12:
+        if depth > _DEEPEST:
             raise UnreadableLine("it is nested too deeply")
         if len(run.arguments) > _MOST_WORDS:
             raise UnreadableLine("a command has too many words")
@@ -335,7 +337,7 @@ class Judge(Findings):
             if not code.value.replace(HOLE, "").strip():
                 return
         if inner.language in ("powershell", "cmd"):
-            self.windows(inner.language, code.value, run.folders)
+            self.windows(inner.language, code.value, run.folders, depth + 1)
             return
         elsewhere = run.elsewhere or inner.elsewhere
         try:
@@ -528,10 +530,12 @@ class Judge(Findings):
 
     # ── PowerShell and cmd ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def windows(self, language: str, text: str, folders: tuple[str, ...]) -> None:
+    def windows(self, language: str, text: str, folders: tuple[str, ...], depth: int = 0) -> None:
         """PowerShell and cmd: what their own reader finds."""
         from rightcall.policy.commands.windows import read_windows
 
+        if depth > _DEEPEST:
+            raise UnreadableLine("it is nested too deeply")
         self.budget.read(text)
         for words, fed in read_windows(text, language):
             self.budget.command()
@@ -550,6 +554,10 @@ class Judge(Findings):
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+            if run.program in RUNNING or interpreter(run.program) is not None:
+                command = Simple([name, *rest], [], [], folders)
+                self._codes(run, command, [], depth)
+                self._starts(run, command, [], depth)
 
 
 def _is_path_like(text: str) -> bool:

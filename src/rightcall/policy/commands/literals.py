@@ -277,6 +277,6 @@ _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
     ("", regex(rf"{_Q}\.(?:trim|toString|to_s|strip|chomp|freeze|normalize|valueOf)\b(?:\((?:{_Q})?\))?"), _first),
 )  # fmt: skip
 """A word that must be there, what is looked for, and what the texts in it make."""
-_OPERAND = rf"(?:{_Q}|[$A-Za-z_][\w$]{{0,60}}(?:\.[A-Za-z_]\w{{0,60}}){{0,4}}"
-_OPERAND += r"(?:\([^()]{0,100}\)|\[[^\[\]]{0,60}\])?)"
+_UNKNOWN = r"[$A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_]\w{0,60}){0,4}(?:\([^()]{0,100}\)|\[[^\[\]]{0,60}\])?"
+_OPERAND = f"(?:{_Q}|{_UNKNOWN})"
 _CHAIN = regex(rf"{_OPERAND}(?:\s*(?:\+|\.\.|\.(?=\s*[\ue100$]))\s*{_OPERAND})+")

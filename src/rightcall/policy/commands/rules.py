@@ -3,6 +3,7 @@
 Each looks at one command with the folder it runs in, and says what it finds. `starter.py` has what a line can say.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -31,18 +32,10 @@ from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
 from rightcall.policy.commands.listings import link_rules
-from rightcall.policy.commands.network import (
-    PACKAGING,
-    bucket_rules,
-    copy_rules,
-    is_known_image,
-    lookup_rules,
-    netcat_rules,
-    package_rules,
-    ssh_rules,
-)
+from rightcall.policy.commands.network import bucket_rules, copy_rules, lookup_rules, netcat_rules, ssh_rules
+from rightcall.policy.commands.packages import PACKAGING, is_known_image, package_rules
 from rightcall.policy.commands.paths import expanded, search_starts, searched_for, seeks_protected
-from rightcall.policy.commands.places import Place, is_device, is_disk
+from rightcall.policy.commands.places import Place, is_device, is_disk, names_in
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
     RuleHit,
@@ -113,8 +106,9 @@ def _away(run: Run, place: Place) -> Iterator[RuleHit]:
 def _environments(run: Run, place: Place) -> Iterator[RuleHit]:
     """`python -m venv --clear .venv`, `uv venv`, `pipenv --rm`: an environment is emptied, and what runs from it."""
     values = run.values
+    clears = run.has("--clear") or (run.program == "uv" and "-c" in values)
     if run.program in ("venv", "virtualenv"):
-        given = run.operands("--prompt -p --python") if run.has("--clear") else []
+        given = run.operands("--prompt -p --python") if clears else []
     elif run.program == "uv" and values[:1] == ["venv"]:
         given = run.operands("-p --python --prompt --seed")[1:] or [Word(".venv")]
     elif values[:2] in (["env", "remove"], ["venv", "remove"], ["env", "prune"]) or values[:1] == ["--rm"]:
@@ -123,6 +117,14 @@ def _environments(run: Run, place: Place) -> Iterator[RuleHit]:
         return
     if any(_takes_guard(run, word, place) for word in given):
         yield RuleHit("guards", f"{run.program} {' '.join(values[:2])}")
+    for word in given if clears else ():
+        if not _may_go(run, word, place) and any(map(_is_no_environment, run.wholes(word, place))):
+            yield RuleHit("destroys", f"{run.program} --clear {word.value}", ("--clear",))
+
+
+def _is_no_environment(path: str) -> bool:
+    """A folder with something in it that no environment was made in."""
+    return bool(names_in(path)) and not os.path.exists(f"{path}/pyvenv.cfg")
 
 
 def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -253,11 +255,37 @@ def _ln(run: Run, place: Place) -> Iterator[RuleHit]:
 def _cp(run: Run, place: Place) -> Iterator[RuleHit]:
     if run.has("-r", "-R", "-a", "--recursive", "--archive"):
         yield from _takes_in(run, place)
+        yield from _pours(run, place)
     operands = run.operands("-t -S --target-directory --suffix -m -o -g --mode --owner --group")
     if operands and is_disk(operands[-1].value):
         yield RuleHit("destroys", f"{run.program} {operands[-1].value}", deny=True)
     elif operands and operands[0].value == "/dev/null":
         yield RuleHit("destroys", f"{run.program} /dev/null")
+
+
+def _rsync(run: Run, place: Place) -> Iterator[RuleHit]:
+    yield from copy_rules(run, place)
+    if run.program == "rsync" and not run.has("-n", "--dry-run"):
+        yield from _pours(run, place)
+
+
+def _pours(run: Run, place: Place) -> Iterator[RuleHit]:
+    """All that a folder from outside holds is put over the project: `cp -r /tmp/x/. .`. What is in one that is not
+    there yet, nobody knows."""
+    operands = run.operands("-t -S -e -f --rsh --exclude --include --filter --suffix")
+    into = operands[-1:] if len(operands) > 1 else []
+    targets = [path for word in into for path in run.wholes(word, place) if place.is_above(path)]
+    contents = "/" if run.program == "rsync" else "/."
+    for word in operands[:-1] if targets and not run.elsewhere else ():
+        outside = [one for one in run.wholes(word, place) if not place.is_inside(one) and HOLE not in one]
+        if not word.value.endswith(contents) or ":" in word.value or not outside:
+            continue
+        names = [name for one in outside for name in names_in(one)]
+        guards = [name for name in names if any(place.holds_guard(f"{one}/{name}") for one in targets)]
+        if guards or ".git" in names:
+            yield RuleHit("guards", f"{run.program} {word.value} {into[0].value}")
+        elif not names:
+            yield RuleHit("destroys", f"{run.program} {word.value} {into[0].value}")
 
 
 def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
@@ -325,6 +353,10 @@ def _chmod(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("destroys", f"chmod -R {mode}")
     if run.program != "chmod" and operands and re.match(r"(?:root|0)(?:[:.]|$)", operands[0].value):
         yield RuleHit("escalates", f"{run.program} {operands[0].value}")
+    recursive = run.has("-R", "--recursive")
+    taken = run.program == "chown" and recursive and operands and _is_another(operands[0].value, place)
+    if taken and any(place.is_above(path) for word in targets for path in run.wholes(word, place)):
+        yield RuleHit("destroys", f"{run.program} -R {operands[0].value}")
     if any(word.inner and basename(word.value) == "rightcall" for word in targets):
         yield RuleHit("guards", f"{run.program} … rightcall")
     for word in targets:
@@ -335,6 +367,12 @@ def _chmod(run: Run, place: Place) -> Iterator[RuleHit]:
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
             yield RuleHit("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
             return
+
+
+def _is_another(owner: str, place: Place) -> bool:
+    """Whether a user or a group is surely not one's own; a number may be."""
+    names = [one for one in re.split("[:.]", owner) if one]
+    return bool(names) and all(re.fullmatch(r"[a-z_][\w-]*", one) and one != basename(place.home) for one in names)
 
 
 def _crontab(run: Run, _place: Place) -> Iterator[RuleHit]:
@@ -729,7 +767,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("http", "https", "xh", "xhs"), httpie_rules),
     **dict.fromkeys(("grpcurl", "grpc_cli", "evans", "buf"), grpc_rules),
     **dict.fromkeys(MESSAGING, message_rules),
-    **dict.fromkeys(("scp", "rsync"), copy_rules),
+    **dict.fromkeys(("scp", "rsync"), _rsync),
     "ssh": ssh_rules,
     **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),
     "set": _words_only,

@@ -555,6 +555,17 @@ def gives_pattern(program: str, values: list[str]) -> bool:
     return False
 
 
+def _written_by_cmdlet(run: Run) -> list[Word]:
+    """`Set-Content -Path x`, `Copy-Item a b`."""
+    copies = run.program in ("copy-item", "move-item")
+    names = ("-destination",) if copies else ("-path", "-literalpath", "-filepath")
+    for before, word in zip(run.values, run.arguments[1:], strict=False):
+        if before.casefold() in names:
+            return [word]
+    operands = run.operands()
+    return operands[1:2] if copies else operands[:1]
+
+
 _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(("cp", "mv", "ln", "gcp", "gmv"), _last("-t -S --suffix")),
     "install": _last("-t -S -m -o -g --suffix --mode --owner --group"),
@@ -590,4 +601,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "gpg": _named("-o", "--output"),
     "split": lambda run: run.operands("-l -b -n -a -C -t")[1:],
     "ex": _all(),
+    **dict.fromkeys(
+        ("set-content", "add-content", "out-file", "new-item", "copy-item", "move-item"), _written_by_cmdlet
+    ),
 }

@@ -396,6 +396,7 @@ _LISTS: dict[Kind, str] = {
         send-mailmessage|publish-module|publish-script *
     """,
     "credentials": """
+        direnv export|dump
         aws configure get|export-credentials|list
         aws sts get-session-token|assume-role*|get-federation-token
         aws secretsmanager|ssm get-secret-value|get-parameter*|batch-get*

@@ -30,6 +30,16 @@ _KEYWORDS = frozenset(
      "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
 )  # fmt: skip
 
+_STATIC = regex(r"\[[\w.]+\]::\w+$")
+_METHODS = (
+    ("get-content", regex(r".*\bfile\]::(?:read|open)\w*|.*\b(?:streamreader|filestream)\]::new")),
+    ("remove-item", regex(r".*\b(?:file|directory)\]::delete")),
+    ("set-content", regex(r".*\b(?:file|directory)\]::(?:write|append|create)\w*|.*\bstreamwriter\]::new")),
+    ("move-item", regex(r".*\b(?:file|directory)\]::(?:move|replace)")),
+    ("copy-item", regex(r".*\bfile\]::copy")),
+    ("start-process", regex(r".*\bprocess\]::start")),
+)
+"""Methods of .NET by the command that does the same."""
 _BEFORE = frozenset(("&", ".", "=", "!", HOLE))
 """What may stand before a command: a call, an assignment."""
 
@@ -38,24 +48,28 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
     """Each command as its words, with the programs that are piped into it."""
     words: list[str] = []
     fed: tuple[str, ...] = ()
-    glued = False
+    glued = called = False
     for found in _TOKEN.finditer(text):
         kind, value = found.lastgroup, found.group()
         if kind in ("blank", "comment"):
             glued = False
+        elif value == "(" and glued and words and _STATIC.match(words[-1]):
+            called, glued = True, False  # its arguments follow
         elif kind in ("end", "pipe"):
             named = _named(words, language)
             if named:
                 yield named, fed
             fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
-            words, glued = [], False
+            words, glued, called = [], False, False
         else:
-            plain = _unquoted(kind or "", value)
+            text = _unquoted(kind or "", value)
+            plain, *others = text.split(",") if called and kind == "word" else [text]
             if glued and words:
                 words[-1] += plain
-            else:
+            elif plain or not others:
                 words.append(plain)
-            glued = True
+            words += [one for one in others if one]
+            glued = not others or others[-1] != ""
     named = _named(words, language)
     if named:
         yield named, fed
@@ -87,6 +101,8 @@ def _named(words: list[str], language: str) -> list[str]:
         name = "rd"
     if "environment]::getenvironmentvariable" in name:
         return ["get-childitem", "env:"]
+    if _STATIC.match(name):
+        name = next((command for command, meant in _METHODS if meant.fullmatch(name)), name)
     if name.startswith("[") or re.fullmatch(r"[\d.]+", name):
         name = "[type]"
     return [name, *words[1:]]

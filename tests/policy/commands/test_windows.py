@@ -1,0 +1,64 @@
+"""PowerShell, in its own tool or started from a shell."""
+
+from pathlib import Path
+
+import pytest
+
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.judgement import judge_code
+from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.windows import read_windows
+from support.command_lines import Desk
+
+pytestmark = pytest.mark.promise("P-16")
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("[IO.File]::ReadAllText('a', 'utf8')", [["get-content", "a", "utf8"]]),
+        ("[System.IO.File]::ReadAllLines('a')", [["get-content", "a"]]),
+        ("[System.IO.File]::WriteAllText('a', 'x')", [["set-content", "a", "x"]]),
+        ("[IO.Directory]::Delete('a',1)", [["remove-item", "a", "1"]]),
+        ("[IO.File]::Move('a','b')", [["move-item", "a", "b"]]),
+        ("$x = [IO.File]::ReadAllText('a'); ls", [["get-content", "a"], ["get-childitem"]]),
+        ("[Math]::Round(1.5)", [["[type]", "1.5"]]),
+        ("(ls).Count", [["get-childitem"], [".count"]]),
+    ],
+)
+def test_a_method_of_a_class_is_the_command_that_does_the_same(text: str, commands: list[list[str]]) -> None:
+    assert [words for words, _ in read_windows(text, "powershell")] == commands
+
+
+LINES = {
+    "[IO.File]::ReadAllText('secrets.yaml')": "deny", "[io.file]::OpenRead('secrets.yaml')": "deny",
+    "[IO.File]::WriteAllText('rightcall.toml', '')": "deny", "[IO.Directory]::Delete('src', $true)": "ask",
+    "Set-Content -Path .git/hooks/pre-commit -Value x": "ask", "Out-File .git/hooks/pre-commit": "ask",
+    "Copy-Item x .git/hooks/pre-commit": "ask", "powershell -enc ZQBjAGgAbwA=": "ask", "pwsh -e ZQBjAGgAbwA=": "ask",
+    "bash -c 'git push -f'": "ask", "cmd /c del src": "ask", "python -c 'import shutil; shutil.rmtree(x)'": "ask",
+    "[Diagnostics.Process]::Start('notepad')": "allow", "[Math]::Round(1.5)": "allow", "git status": "allow",
+    "[IO.Path]::Combine('a', 'b')": "allow", "Set-Content notes.txt hello": "allow", "npm run build": "allow",
+    "Get-ChildItem -Recurse -Filter *.cs | Select-String TODO": "allow", "Copy-Item a.txt b.txt": "allow",
+    "dotnet build; dotnet test": "allow", "python -m pytest -q": "allow", "[DateTime]::Now.ToString('yyyy')": "allow",
+}  # fmt: skip
+
+
+def test_what_powershell_reads_writes_and_starts_is_judged(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    try:
+        shown = {line: desk.judge(["pwsh", "-c", line])[0] for line in LINES}
+    finally:
+        desk.door.close()
+    assert shown == LINES
+
+
+def test_its_own_tool_sees_through_what_powershell_starts(tmp_path: Path) -> None:
+    place = Place.at(str(tmp_path))
+    asked = {line: answer for line, answer in LINES.items() if answer != "deny"}
+    found = {line: judge_code("powershell", line, CommandRules(), UrlRules(), place).answer for line in asked}
+    assert found == asked
+
+
+def test_shells_that_start_one_another_end_in_a_question(tmp_path: Path) -> None:
+    line = "pwsh -c " * 40 + "ls"
+    assert judge_code("powershell", line, CommandRules(), UrlRules(), Place.at(str(tmp_path))).answer == "ask"
