@@ -272,20 +272,21 @@ def _rsync(run: Run, place: Place) -> Iterator[RuleHit]:
 def _pours(run: Run, place: Place) -> Iterator[RuleHit]:
     """All that a folder from outside holds is put over the project: `cp -r /tmp/x/. .`. What is in one that is not
     there yet, nobody knows."""
-    operands = run.operands("-t -S -e -f --rsh --exclude --include --filter --suffix")
-    into = operands[-1:] if len(operands) > 1 else []
-    targets = [path for word in into for path in run.wholes(word, place) if place.is_above(path)]
     contents = "/" if run.program == "rsync" else "/."
-    for word in operands[:-1] if targets and not run.elsewhere else ():
+    if run.elsewhere or not any(value.endswith(contents) for value in run.values):
+        return
+    *sources, into = run.operands("-t -S -e -f --rsh --exclude --include --filter --suffix") or [Word("")]
+    targets = [path for path in run.wholes(into, place) if place.is_above(path)]
+    for word in sources if targets else ():
         outside = [one for one in run.wholes(word, place) if not place.is_inside(one) and HOLE not in one]
         if not word.value.endswith(contents) or ":" in word.value or not outside:
             continue
         names = [name for one in outside for name in names_in(one)]
         guards = [name for name in names if any(place.holds_guard(f"{one}/{name}") for one in targets)]
         if guards or ".git" in names:
-            yield RuleHit("guards", f"{run.program} {word.value} {into[0].value}")
+            yield RuleHit("guards", f"{run.program} {word.value} {into.value}")
         elif not names:
-            yield RuleHit("destroys", f"{run.program} {word.value} {into[0].value}")
+            yield RuleHit("destroys", f"{run.program} {word.value} {into.value}")
 
 
 def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
