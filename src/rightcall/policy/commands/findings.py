@@ -70,11 +70,12 @@ from rightcall.policy.commands.runs import (
     Run,
     writes_to,
 )
+from rightcall.policy.commands.scanner import ReadingBudget
 from rightcall.policy.commands.shell import Redirect, Simple
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head
 from rightcall.policy.commands.urls import Address, first_url_hit
-from rightcall.policy.commands.words import HOLE, WILD, ReadingBudget, Word, basename, spelled
+from rightcall.policy.commands.words import HOLE, WILD, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, Pattern, first_hit, shell_code
 from rightcall.policy.types import Finding
 

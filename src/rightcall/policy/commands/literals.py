@@ -11,7 +11,8 @@ from binascii import Error
 from collections.abc import Callable
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.words import HOLE, decoded
+from rightcall.policy.commands.scanner import decoded
+from rightcall.policy.commands.words import HOLE
 
 _LONGEST = 20_000
 """Of code in which texts are put together."""

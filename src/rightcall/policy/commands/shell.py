@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from rightcall.policy.commands.paths import search_starts, searched_for
 from rightcall.policy.commands.places import names_in
+from rightcall.policy.commands.scanner import ReadingBudget, Values, WordScanner, decoded
 from rightcall.policy.commands.words import (
     CUT,
     HOLE,
@@ -20,13 +21,9 @@ from rightcall.policy.commands.words import (
     MOST_WORDS,
     WILD,
     Pieces,
-    ReadingBudget,
     UnreadableLine,
-    Values,
     Word,
-    WordScanner,
     could_be,
-    decoded,
 )
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
