@@ -98,6 +98,7 @@ PASSED = (
     """node -e 'console.log(fs.readFileSync(process.argv[1] + "/a.json", "utf8"))' out""",
     """node -e 'console.log(Buffer.from(fs.readFileSync("a.b64", "utf8"), "base64").toString())'""",
     """node -p '[1, 2].map(n => "n" + n).join(", ")'""",
+    """node -e 'fs.readdirSync(".").filter(f => f.endsWith(".md")).forEach(f => console.log(fs.readFileSync(f)))'""",
     """ruby -e 'puts "Ruby #{RUBY_VERSION}"; Dir.glob("lib/*.rb").each { |f| puts File.read(f).size }'""",
     """perl -ne 'print "$.: $_" if /TODO/' README.md""",
     """php -r 'echo "PHP ".PHP_VERSION."\\n";'""",

@@ -21,6 +21,7 @@ BROUGHT = {
     "uvx --with left-padd ruff check": "ask", "uv tool run --with left-padd ruff check": "ask",
     "uv run --with rich --with 'numpy>=2' python x.py": "allow", "uv run --with PyYAML x.py": "allow",
     "uv run --with of-ours python x.py": "allow", "uv run --with ./lib python x.py": "allow",
+    "uv run --with . x.py": "allow",
     "uv run pytest --with left-padd": "allow", "uv run python x.py": "allow", "uvx ruff check": "allow",
 }  # fmt: skip
 

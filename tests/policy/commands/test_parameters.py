@@ -66,6 +66,7 @@ REFUSED = (
     "n=SECRETS; head ${n,,}.yaml",
     "n=my_secrets.yaml; head ${n#my_}",
     "show() { head \"${1}\"; }; show secrets.yaml",
+    "set -- a secrets.yaml; head ${@:2}",
     "head priv${x}ate/plan.md",
     "head $(git rev-parse --show-toplevel)/priv$(x)ate/plan.md",
 )  # fmt: skip
@@ -92,6 +93,7 @@ PASSED = (
     'echo ${x:-y} ${#x} ${x^^} ${@:2} ${!x}', 'head "tests/test_${name}.py"', "cp config.$STAGE.json config.json",
     'touch "src/${name}_test.go"', 'names=(README.md .netrc); head "${names[0]}"', "n=src/app.py; head ${n%/*}/x.py",
     "head app$n", "head cert$n", "head prod$n.log", "head $n.tar.gz",
+    'touch ".$(date +%s)"',
 )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ DIFF = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-x\n+y\n"
 APPLIED = {
     "git apply fixes/*.patch": "allow", "git apply *.patch": "deny", "cat *.patch | git apply": "deny",
     'for one in fixes/*.patch; do git apply "$one"; done': "allow",
+    'for one in none/*.patch; do patch -p1 < "$one"; done': "allow",
     'for one in p*.patch; do patch -p1 < "$one"; done': "deny",
     "git -C fixes apply 1.patch": "allow", "git -C src apply ../policy.patch": "deny",
     'git apply "$1"': "ask", 'patch -p1 <<< "$CHANGES"': "ask", "git apply <(xzcat a.xz)": "ask",

@@ -386,7 +386,7 @@ class Findings:
 
     def _may_mean(self, word: Word, folders: tuple[str, ...], use: Use) -> None:
         """An unknown part of a name is a wildcard: `cat .e${x}nv`."""
-        there, protected = may_mean(word, folders, self.place, opened=use in ("reads", "writes"))
+        there, protected = may_mean(word, folders, self.place, opened=use == "reads")
         for path in there:
             self.see(Word(path.replace(HOLE, "x")), folders, use)
         if protected:

@@ -313,7 +313,7 @@ def is_unseen(run: Run, named: list[Word], command: Simple, commands: list[Simpl
     if run.text is None and all(word.value == "-" for word in named):
         inputs = [one.target for one in command.redirects if not one.writes and one.text is None]
         sources += [at for word in inputs for at in word.inner]
-        if any(not word.known and not word.inner for word in inputs):
+        if any(not word.known and not word.inner for word in inputs) and not any(word.glob for word in inputs):
             return True
         sources += command.fed[-1:] if not inputs else ()
     return any(program_of(commands[at]) not in ("git", "cat") for at in sources if commands[at].words)

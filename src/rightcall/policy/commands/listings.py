@@ -272,7 +272,7 @@ _ENUMERATES = regex(
 _READS = regex(r"\bopen\(|read_text|read_bytes|readFile\w*\(|File\.(?:read|open|readlines)|IO\.read|fileinput")
 _PRINTS = regex(r"\bprint|stdout|console\.log|\bputs\b|\bp\s")
 _NARROWED = regex(
-    r"endswith|\.suffix|fnmatch|splitext|extname|end_with|\.match\(|\.test\(|\bre\."
+    r"ends[wW]ith|\.suffix|fnmatch|splitext|extname|end_with|\.match\(|\.test\(|\bre\."
     r"|(?:\bnot\s+|!\s*)[\w.\[\]]{1,60}\.(?:startswith|startsWith|start_with\?)\s*\(\s*['\"]\."
 )
 

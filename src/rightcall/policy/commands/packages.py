@@ -221,7 +221,7 @@ def _added(run: Run, operands: list[Word], action: str, place: Place) -> str:
     before = run.arguments[: next((n for n, word in enumerate(run.arguments) if word is program), None)]
     given = ",".join(word.value for word in values_of(run.program, before, ("--with",)))
     names = [re.split(r"[=<>~!@\[; ]", one.strip(), maxsplit=1)[0] for one in given.split(",")]
-    unknown = (one for one in names if one and HOLE not in one and "/" not in one)
+    unknown = (one for one in names if one and HOLE not in one and "/" not in one and one[0] != ".")
     return next((one for one in unknown if not _is_library(one, place) and not _is_known(one, run, place)), "")
 
 

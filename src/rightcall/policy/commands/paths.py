@@ -419,7 +419,7 @@ _DEEPEST = 50
 
 def may_mean(word: Word, folders: tuple[str, ...], place: Place, *, opened: bool) -> tuple[list[str], str]:
     """What a path with an unknown part in one of its names may stand for: paths that are there, and a protected name.
-    `opened`: the path is surely that of a file, so that a dot alone is enough to mean a hidden one.
+    `opened`: the path is surely that of a file that is read, so that a dot alone is enough to mean a hidden one.
 
     >>> may_mean(Word(f".e{HOLE}nv"), (), Place("/x", "/y", ()), opened=True)
     ([], '.env')

@@ -318,7 +318,9 @@ class WordScanner:
             pieces.choice(values or ("",), quoted=quoted)
             return
         if name in ("@", "*"):
-            pieces.choice((HOLE,), quoted=quoted)
+            given = self.variables.get("@")
+            part = items_of(("", *given[0].split(CUT)), f"[@]{operation}") if given else None
+            pieces.listed(part[0] if part is not None else (HOLE,), quoted=quoted)
             return
         for value in known:
             self.budget.read(value)
