@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from rightcall.policy.commands.literals import put_together
+from rightcall.policy.commands.literals import hides_name, put_together
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
 
@@ -54,6 +54,9 @@ REFUSED = (
     """node -e 'require("fs").writeFileSync(["rightcall", "toml"].join("."), "")'""",
     """node -e 'let n = "secrets"; console.log(fs.readFileSync(`${n}.yaml`))'""",
     """node -p 'fs.readFileSync(atob("c2VjcmV0cy55YW1s"))'""",
+    """node -p 'fs.readFileSync([105, 100, 95, 114, 115, 97].map(c => String.fromCharCode(c)).join(""))'""",
+    """node -p 'fs.readFileSync(String.fromCharCode(...[105, 100, 95, 114, 115, 97]))'""",
+    """python -c "n = 'id_'; n += 'rsa'; print(open(n).read())" """,
     """ruby -e 'puts IO.read("sec" + "rets.yaml")'""",
     """perl -e 'open F, "sec"."rets.yaml"; print <F>'""",
     """php -r 'echo file_get_contents("se"."crets.yaml");'""",
@@ -70,6 +73,7 @@ REFUSED = (
     """ruby -e 'Dir.glob("secr*").each { |f| puts File.read(f) }'""",
 )
 ASKED = (
+    """node -e 'fs.readFileSync([1, 2].map(c => String.fromCharCode(c + 45)).join(""))'""",
     """node -e 'fs.readFileSync(codes.map(c => String.fromCharCode(c)).join(""))'""",
     """python -c "print(open(''.join(chr(n - 1) for n in [47, 102])).read())" """,
     """python -c "import codecs; print(open(codecs.decode('.rai', 'rot13')).read())" """,
@@ -97,6 +101,7 @@ PASSED = (
     """node -e 'const fs = require("fs"); console.log(JSON.parse(fs.readFileSync("a.json")).name + "\\n")'""",
     """node -e 'console.log(fs.readFileSync(process.argv[1] + "/a.json", "utf8"))' out""",
     """node -e 'console.log(Buffer.from(fs.readFileSync("a.b64", "utf8"), "base64").toString())'""",
+    """node -p 'fs.readFileSync("a.png", "base64").length'""",
     """node -p '[1, 2].map(n => "n" + n).join(", ")'""",
     """node -e 'fs.readdirSync(".").filter(f => f.endsWith(".md")).forEach(f => console.log(fs.readFileSync(f)))'""",
     """ruby -e 'puts "Ruby #{RUBY_VERSION}"; Dir.glob("lib/*.rb").each { |f| puts File.read(f).size }'""",
@@ -121,9 +126,9 @@ def test_a_name_that_code_makes_is_judged_and_one_that_it_hides_asks(tmp_path: P
     "code",
     ["'a'+" * 4_000 + "'a'", "`${" * 6_000, '"#{' * 6_000, "['a'].join(" * 1_800, "x='a';" * 3_000, "'a'+b+" * 2_500,
      "chr(97)." * 2_400, "'" + "\\" * 19_000, "join('a'," * 2_000, "'a'.replace('a','aa')" + ".replace('a','aa')" * 900,
-     "a." * 9_000 + "+", "(" * 9_000 + "'a'" + ")" * 9_000],
+     "a." * 9_000 + "+", "(" * 9_000 + "'a'" + ")" * 9_000, "open([" * 3_000, "open(" + "[a]" * 6_000],
 )  # fmt: skip
 def test_hostile_code_is_put_together_in_little_time(code: str) -> None:
     started = process_time()
-    put_together("node", code)
+    hides_name(put_together("node", code))
     assert process_time() - started < 2

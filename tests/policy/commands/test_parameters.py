@@ -81,6 +81,9 @@ ASKED = (
     "head ~/.a${x}ws/config",
     "act=(git push -f); ${act[@]}",
     "rm -r ${things[0]}",
+    "head $(tr X . <<< Xnetrc)",
+    'head "$(echo crten. | rev)"',
+    "head $(base64 -d <<< Lm5ldHJj)",
 )
 PASSED = (
     'head "$name"', 'head "$folder/$name"', "head $HOME/notes.txt", "head ${HOME}/notes.txt",
@@ -93,7 +96,8 @@ PASSED = (
     'echo ${x:-y} ${#x} ${x^^} ${@:2} ${!x}', 'head "tests/test_${name}.py"', "cp config.$STAGE.json config.json",
     'touch "src/${name}_test.go"', 'names=(README.md .netrc); head "${names[0]}"', "n=src/app.py; head ${n%/*}/x.py",
     "head app$n", "head cert$n", "head prod$n.log", "head $n.tar.gz",
-    'touch ".$(date +%s)"',
+    'touch ".$(date +%s)"', 'head "$(echo "$name" | sed s/.py/.txt/)"', "head $(echo a b | tr ' ' '\\n')",
+    "echo $(tr a-z A-Z <<< text)", "head $(sed s/x/y/ list.txt)",
 )  # fmt: skip
 
 

@@ -504,6 +504,19 @@ def _byte(found: re.Match[bytes]) -> bytes:
 _PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
 
 
+_RESPELLS = frozenset(("rev", "tr", "sed", "gsed", "base64", "base32", "xxd", "openssl", "uudecode", "awk", "perl"))
+
+
+def is_respelled(word: Word, commands: list[Simple]) -> bool:
+    """Whether a name is one that the line writes in another way: `$(tr X . <<< Xenv)`. What is done to a name that a
+    variable holds is everyday, and so are lists that are split."""
+    if HOLE not in word.value or not word.inner:
+        return False
+    last = commands[word.inner[-1]]
+    text = input_of(last, commands) if last.words and program_of(last) in _RESPELLS else None
+    return text is not None and HOLE not in text and re.fullmatch(r"[^\s,;:]+", text.strip()) is not None
+
+
 def list_of(run: Run) -> Word | None:
     """The file that `xargs` takes its words from: `xargs -a list`."""
     if run.program not in ("xargs", "gxargs", "parallel"):

@@ -26,6 +26,7 @@ from rightcall.policy.commands.git import (
     handed_on,
     input_of,
     is_narrowed,
+    is_respelled,
     list_of,
     printers,
     program_of,
@@ -55,6 +56,7 @@ from rightcall.policy.commands.listings import (
     emptied_by,
     empties_in_code,
     enumerated_in_code,
+    prints_all,
     secret_in,
 )
 from rightcall.policy.commands.network import obeyed_files, recipes_in
@@ -174,6 +176,10 @@ class Judge(Findings):
                 if len(commands) > 1:
                     self._picked(run.program, command, commands)
                     self._prints_named(run, self._named_in(words, commands), commands)
+                    if any(is_respelled(word, commands) for word in words[1:] if word.inner) and prints_all(run):
+                        self.add(
+                            "ask", "command:unreadable", f"`{run.program}`: the name of the file it reads {CANNOT}"
+                        )
                 self.run(run, command, commands, depth)
                 self._notes_written(run, command)
         for redirect in command.redirects:

@@ -35,7 +35,7 @@ _HOLES = {"'": None, '"': regex(r"#\{([^{}]*)\}|\$\{([^{}]*)\}|\{\$(\w+)\}|\$(\w
 """What stands for a value within a text, by its quotes."""
 _HIDDEN = regex(
     r"(?:readFile\w*|createReadStream|\bopen\w*|\bFile\.\w+|\bIO\.\w+|file_get_contents|readfile|fopen|\bfile)\s*\(?\s*"
-    r"[^,;\n]{0,200}?(?:fromCharCode|fromCodePoint|\bchr\b|atob|base64|Base64|\bpack\b|\breverse\b|strrev|Buffer\.from"
+    r"(?>\[[^\[\]]{0,400}\]|[^,;\n]){0,200}?(?:fromCharCode|fromCodePoint|\bchr\b|atob|base64|Base64|\bpack\b|\breverse\b|strrev|Buffer\.from"
     r"|str_rot13|unescape|decodeURI\w*|hex2bin)"
 )
 
@@ -209,6 +209,7 @@ def _by_case(given: list[str], found: "re.Match[str]") -> str:
 
 _Maker = Callable[[list[str], "re.Match[str]"], str | None]
 _SIGN = r"\s*(?:\+|\.\.|\.)\s*"
+_MADE = r"String\.from(?:CharCode|CodePoint)"
 _ENDS = r"\s*(?:,\s*(?P<end>-?\d{1,5})\s*)?\)"
 _START = r"\s*(?P<start>-?\d{1,5})"
 
@@ -248,7 +249,9 @@ def _from_base64(given: list[str], _found: "re.Match[str]") -> str | None:
 _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
     ("", regex(rf"(?<![\w$\])])\(\s*{_Q}\s*\)"), _first),
     ("", regex(rf"{_Q}(?:{_SIGN}{_Q})+"), _all),
-    ("String.from", regex(rf"String\.from(?:CharCode|CodePoint)\((?P<numbers>{_NUMBERS})\)"), _characters),
+    ("String.from", regex(rf"{_MADE}\((?:\.\.\.\[)?(?P<numbers>{_NUMBERS})\]?\)"), _characters),
+    (".map", regex(rf"\[(?P<numbers>{_NUMBERS})\]\.map\(\s*\(?(?P<one>\w+)\)?\s*=>\s*"
+                   rf"{_MADE}\(\s*(?P=one)\s*\)\s*\)\.join\(\s*(?:{_Q})?\s*\)"), _characters),
     ("chr", regex(r"\bchr\s*(?:\(\s*)?(?P<numbers>\d{1,7})\b(?:\s*\))?"), _characters),
     (".chr", regex(r"(?P<numbers>\b\d{1,7})\.chr\b(?:\(\))?"), _characters),
     ("pack", regex(rf"\[(?P<numbers>{_NUMBERS})\]\.pack\({_Q}\)"), _characters),

@@ -387,6 +387,9 @@ class _Code:
                     yield text, False
                 elif (parted := self._parted(node)) != HOLE:
                     yield parted, False
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+                first = self.assigned.get(node.target.id, [node.value])[0]
+                yield (self._parted(first) + self._parted(node.value))[:LONGEST_TEXT], False
             elif isinstance(node, ast.Call):
                 if not isinstance(node.func, ast.Name) and (text := self.text(node)) is not None:
                     yield text, False
