@@ -41,15 +41,19 @@ RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFTS = (0.4, 0.0)
+SHIFTS = (0.6, 0.0)
 """Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
 as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
 BENCHMARK_WEIGHT, MADE_WEIGHT = 4.5, 1.35
 """What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
 is needed: there are fewer."""
-ASK_AMONG_BFCL = 0.1
-"""What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
+ASK_AMONG_BFCL = (0.2, 0.4)
+"""What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing: one that is a
+call, and one that is none. Of the latter those are learned from that seem to need a tool and hold no value for it:
+most of them stand for such a request, and to call would be the mistake."""
+SEEMS_NEEDED = -0.5
+"""Log odds from which on they seem so."""
 MADE_FROM = (
     "data/everyday; development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
 )
@@ -226,11 +230,17 @@ class Needs:
         self.bfcl = np.array([case.bfcl for case in self.cases])
         self.everyday = np.array([case.everyday for case in self.cases])
         self.vectors = np.array([asked.vector for asked, _ in both])
+        self.values = [asked.values for asked, _ in both]
+        self.lacking = self.numbers[:, LEAST_FILLED] < FILLED
         self.made = np.array([case.made for case in self.cases])
         self.counts = np.array([len(found.known) for found in self.found])
         self.weight = np.array([case.weight for case in self.cases])
         self.tools = np.array([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
         self.origins = np.array([case.origin for case in self.cases])
+
+    def ask_rows(self, odds: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """What tells of some requests whether a value is missing."""
+        return np.array([ask_numbers(one, self.values[i], self.found[i]) for one, i in zip(odds, which, strict=True)])
 
 
 class Voice:
@@ -270,9 +280,13 @@ class NeedModel:
         self.shifts = np.array(SHIFTS)[(needs.counts > HANDFUL).astype(int)]
         odds = np.zeros(len(needs.cases))
         odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen]) - self.shifts[seen]
-        asked = np.array([i for i in own if needs.need[i] and not needs.everyday[i]])
-        rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
-        self.ask = fits.missing_value(rows, needs.ask[asked], np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0))
+        seems = needs.bfcl & needs.lacking & (odds > SEEMS_NEEDED)
+        asked = own[(needs.need | seems)[own] & ~needs.everyday[own]]
+        rows = needs.ask_rows(odds[asked], asked)
+        among_bfcl = np.where(needs.need[asked], *ASK_AMONG_BFCL)
+        self.ask = fits.missing_value(
+            rows, (needs.ask | ~needs.need)[asked], np.where(needs.bfcl[asked], among_bfcl, 1.0)
+        )
 
     def _held_out_odds(self, numbers: Any, labels: Any, weights: Any, origins: Any) -> np.ndarray:
         odds = np.zeros(len(labels))
@@ -290,9 +304,8 @@ class NeedModel:
         """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
         odds = self.odds(needs, which)
         slope, bias = np.array(self.ask["weights"]), self.ask["bias"]
-        asking = np.array([ask_numbers(one, needs.found[i]) for one, i in zip(odds, which, strict=True)]) @ slope + bias
-        missing = np.array([needs.numbers[i][LEAST_FILLED] < FILLED for i in which])
-        return np.where(odds < 0, 2, np.where((asking >= 0) & missing, 1, 0)), odds
+        asking = needs.ask_rows(odds, which) @ slope + bias
+        return np.where(odds < 0, 2, np.where((asking >= 0) & needs.lacking[which], 1, 0)), odds
 
     def table(self) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Container, Sequence
 from contextlib import aclosing
 from functools import cached_property
+from operator import mul
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ from rightcall.router.packet import (
     with_state,
 )
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
-from rightcall.router.slots import FILLED, filled_shares
+from rightcall.router.slots import FILLED, Values, filled_shares
 from rightcall.router.toolset import Toolset
 from rightcall.router.trip import follow_models, follow_trip
 
@@ -515,6 +516,10 @@ _WISHING = re.compile(r"(?:can|could|would|will) you|i(?:'d| would)? (?:need|wan
 _ASK_NUMBERS = tuple(
     BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
 )
+_ABSENT = 0.1
+"""Up to here nothing in the request could be the value; above, it may be there in other words."""
+_LIKELY = 0.1
+"""From this share on a tool behind the first may be the one that is meant."""
 _EXACT, _LEAST_FILLED = BY_WORDS.index("exact"), BY_WORDS.index("least_filled")
 _PLACES = frozenset(map(stem, ("city", "location", "place", "destination", "address", "country", "region", "airport")))
 HANDFUL = 4
@@ -569,7 +574,7 @@ def _learned(asked: Asked, found: Found, count: int) -> Intent:
     odds = forest(model.trees, [*numbers, *heard]) - model.shifts[count > HANDFUL]
     needed = chance(odds)
     missing = _missing(asked, found)
-    asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0
+    asking = chance(model.ask.score(ask_numbers(odds, asked.values, found))) if missing else 0.0
     best = found.known[0].tool.name
     why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
     if missing:
@@ -595,10 +600,24 @@ def need_numbers(asked: Asked, found: Found, count: int) -> list[float]:
     return [*best, *most, float(min(count, 20)), margin, *_of_request(asked)]
 
 
-def ask_numbers(odds: float, found: Found) -> list[float]:
-    """What tells a missing value from a call."""
-    best = found.numbers[0]
-    return [max(-6.0, min(6.0, odds)), *(best[at] for at in _ASK_NUMBERS)]
+def ask_numbers(odds: float, values: Values, found: Found) -> list[float]:
+    """What tells a missing value from a call: how much of the likeliest tool is there, what kind of value it lacks, and
+    whether others that are likely lack nothing."""
+    best, wanted = found.numbers[0], found.known[0].wanted
+    lacking = [
+        (one.kind, share) for one, share in zip(wanted, filled_shares(wanted, values), strict=True) if share < FILLED
+    ]
+    absent = sum([share <= _ABSENT for _, share in lacking])
+    unchosen = sum([kind == "choice" for kind, _ in lacking])
+    least = [row[_LEAST_FILLED] for row in found.numbers]
+    return [
+        max(-6.0, min(6.0, odds)),
+        *(best[at] for at in _ASK_NUMBERS),
+        float(absent), float(unchosen), float(len(lacking) - absent - unchosen),
+        sum(map(mul, found.shares, least)),
+        sum([share for share, held in zip(found.shares, least, strict=True) if held >= FILLED]),
+        max([held for share, held in zip(found.shares[1:], least[1:], strict=True) if share >= _LIKELY], default=-1.0),
+    ]  # fmt: skip
 
 
 def _of_request(asked: Asked) -> list[float]:
