@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rightcall import Router
 from rightcall.router.lexical import ToolText
-from rightcall.router.ranking import Ranker
-from rightcall.router.router import by_pattern, by_words, judge_intent
+from rightcall.router.ranking import Ranker, compare, load_weights, order_tools
+from rightcall.router.router import ask_numbers, by_pattern, by_words, judge_intent
 from rightcall.router.slots import FILLED, filled_shares, values_in, wanted_arguments
 from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS, tool
 from support.every import every
@@ -54,6 +54,18 @@ def test_a_request_without_any_of_the_values_is_never_a_call(ranker: Ranker, tex
     assert intent.scores["ask"] > intent.scores["call"]
     assert "no value seen for: " in " ".join(intent.why)
     assert (intent.missing != ()) == (intent.answer == "ask")
+
+
+def test_a_value_is_less_likely_missing_where_another_likely_tool_lacks_none(ranker: Ranker) -> None:
+    reserve = tool("reserve_room", "Reserve a room in a city", city="string", start_date="string")
+    search = tool("search_rooms", "Search for rooms in a city", city="string")
+    asked = ranker.ask("I would like a room in Oslo")
+    known = [ranker.know(one) for one in (reserve, search)]
+    rows = [compare(asked, one) for one in known]
+    alone = order_tools(known[:1], rows[:1], [0.0])
+    beside = order_tools(known, rows, [0.3, 0.0])
+    missing = load_weights().need.ask.score
+    assert missing(ask_numbers(1.0, asked.values, beside)) < missing(ask_numbers(1.0, asked.values, alone)) - 0.5
 
 
 @pytest.mark.parametrize("text", [*CALLS, *IDLE, "Book a table"])
