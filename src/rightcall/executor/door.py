@@ -52,7 +52,7 @@ from rightcall.executor.rights import (
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
-from rightcall.policy.watch import PolicyInForce
+from rightcall.policy.watch import PolicyInForce, counted_from
 from rightcall.record.admission import (
     Admission,
     Reply,
@@ -177,6 +177,8 @@ class Door:
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._heres: dict[tuple[str, str], Here] = {}
         """By caller and space; emptied with whatever a `Here` is made of: the policy, the tools, the servers' ways."""
+        folder = os.path.dirname(self._file) if self._file is not None else self.root
+        self._above = "" if folder == self.root else follow(folder)
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
@@ -496,7 +498,8 @@ class Door:
             self._renew_redactor()
 
     def _under(self, policy: Policy) -> Policy:
-        return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)
+        placed = counted_from(policy, self._file, self.root)
+        return door_policy(placed, self.host, self._setup.mode, strict=self._setup.strict)
 
     def _rights_of(self, caller: str, space: str) -> DoorRights:
         key = caller, space
@@ -530,7 +533,7 @@ class Door:
                 self.host, space, self._current, box, rights, self.root, self._setup.fixed_names, self._redactor,
                 bool(space) and space in self._known, self._guarded,
                 self._origin(space) if space in self._ways else None, self._twins.get(space, frozenset()),
-                self._folders(space, None),
+                self._folders(space, None), above=self._above,
             )  # fmt: skip
             return here
 

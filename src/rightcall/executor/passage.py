@@ -111,6 +111,8 @@ class Here(Struct, frozen=True):
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
     cwd: str = ""
     """The folder that the host works in, where that is not the root."""
+    above: str = ""
+    """The folder of the policy, where that is not the root."""
     names: dict[tuple[str, str], "Named"] = {}
     """What all of this says of a name, kept as long as it holds: by the tool's name and the name that was called."""
 
@@ -267,7 +269,8 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     arguments: Any = None if verdict.call is None else verdict.call.arguments
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
-    given, ground = cast("dict[str, Any]", arguments), Ground(here.box, here.root, here.folders, guesses=True)
+    given = cast("dict[str, Any]", arguments)
+    ground = Ground(here.box, here.root, here.folders, here.above, guesses=True)
     request = attempt_request(
         lambda: build_request(tool, canonical(whole, given, here.cwd), rights, verdict, ground, occasion)
     )

@@ -79,6 +79,9 @@ class Ground(Struct, frozen=True):
     root: str
     folders: tuple[str, ...] = ()
     """From which a relative path may count besides the root, for whoever runs the call."""
+    above: str = ""
+    """The true folder of the policy, where somebody else opens the file and that is not the root: what a link there is
+    called counts as well."""
     guesses: bool = False
     """Of a tool that nobody described, arguments that are named like paths count as paths."""
 
@@ -180,7 +183,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     base, paths, alone = "", tuple[_Path, ...](), False
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign)
+        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign, ground.above)
     findings, commanded, visible = (), (), ()
     if sought.judged:
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
@@ -198,7 +201,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         linked=any(path.linked for path in paths),
         findings=findings,
         commanded=commanded,
-        command_paths=_command_paths(visible, base) if visible else (),
+        command_paths=_command_paths(visible, base, ground.above) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
     )
 
@@ -210,7 +213,9 @@ def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
     return guessed_paths
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...], bool]:
+def _paths(
+    written: Iterator[str], folders: tuple[str, ...], foreign: bool, above: str
+) -> tuple[str, tuple[_Path, ...], bool]:
     """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
     root, bases, alone = "", tuple[str, ...](), True
     found: dict[_Path, None] = {}
@@ -222,16 +227,18 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
             found[_Path(one, one, False)] = None
         else:
             bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
-            found.update(dict.fromkeys(_readings(bases, one, foreign)))
+            found.update(dict.fromkeys(_readings(bases, one, foreign, above)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
     return bases[0] if bases else root, tuple(found), alone
 
 
-def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
+def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str, above: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
     led = (
-        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, True)
+        (written, one.resolved, writes)
+        for written, whole, writes in paths
+        for one in _readings((base,), whole, True, above)
     )
     return tuple(dict.fromkeys(led))
 
@@ -283,7 +290,7 @@ def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Ite
     yield from ((known, given) for one in inner for known in one.tools for given in one.arguments)
 
 
-def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
+def _readings(bases: tuple[str, ...], written: str, foreign: bool, above: str = "") -> Iterator[_Path]:
     """Where a path leads, by every reading of whoever opens it, and what it is called below the root: a link that is
     named like a secret is one. Our own tools take a path as the system does. `foreign`: somebody else's code opens it,
     in a host, in a server or in a function. The first base is the root."""
@@ -305,6 +312,8 @@ def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_
         named = os.path.normpath(os.path.join(start, one))
         if named != to:
             yield from (_Path(written, name.replace(os.sep, "/"), linked) for name in _names_below(named, base))
+            for name in _names_below(named, above) if above else ():
+                yield _Path(written, os.path.join(above, name).replace(os.sep, "/"), linked)
 
 
 def _names_below(whole: str, base: str) -> Iterator[str]:
