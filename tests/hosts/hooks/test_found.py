@@ -242,3 +242,36 @@ def test_a_policy_in_a_folder_above_denies_what_lies_beside_it(tmp_path: Path, h
         at = {"CLAUDE_PROJECT_DIR": str(tmp_path / "sub")} if host == "claude" else {}
         done = run_hook(host, tmp_path / "sub", sent, **at)
         assert json.decode(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny", (tool, done)
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("named", ["--root", "CLAUDE_PROJECT_DIR"])
+def test_a_project_that_is_not_there_is_no_leave_to_judge_by_another_folders_policy(tmp_path: Path, named: str) -> None:
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    gone = str(tmp_path / "gone")
+    words, at = (["--root", gone], {}) if named == "--root" else ([], {named: gone})
+    done = run_hook("claude", tmp_path, event(), *words, **at)
+    assert json.decode(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert f"the project's folder '{gone}' does not exist" in done.stderr.decode()
+    assert run_hook("claude", tmp_path, event(), *words, "--mode", "observe", **at).stdout == b""
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("words", [["--root", ""], ["--root="], ["--policy", ""], ["--root"]])
+def test_an_option_without_a_value_stops_the_call(tmp_path: Path, words: list[str]) -> None:
+    done = run_hook("claude", tmp_path, event(), *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"needs a value" in done.stderr
+
+
+@pytest.mark.promise("P-15")
+def test_a_hook_that_was_started_in_a_folder_that_is_gone_stops_the_call(tmp_path: Path) -> None:
+    """Any other exit code than 2 would let the call run."""
+    (tmp_path / "gone").mkdir()
+    start = f'rmdir ../gone && exec "{sys.executable}" -m rightcall hook claude'
+    done = subprocess.run(
+        ["sh", "-c", start], input=event(), capture_output=True, check=False, cwd=tmp_path / "gone", env=environment(),
+        timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the folder that it was started in is gone" in done.stderr
