@@ -126,7 +126,8 @@ def toolbox_of(
     premises = Premises(root, file, store_path(policy, file, root))
     shipped = shipped_tools(premises, policy, MemoryStore, (*policy.packs, *used), Hands())
     own = {one.name: one for one in map(local_tool, ours)}
-    return build_toolbox(policy, (shipped | own).values(), others, premises.protected, packs=used)
+    box = build_toolbox(policy, (shipped | own).values(), others, premises.protected, packs=used)
+    return replace(box, guarded=premises.guarded)
 
 
 def explain(

@@ -3,7 +3,8 @@ are the bytes made here."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +16,7 @@ from rightcall.base.globs import folded
 from rightcall.base.json.strict import values_at
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
-from rightcall.executor.guesses import judged_arguments, may_hold
+from rightcall.executor.guesses import judged_arguments, kind_of, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
@@ -162,7 +163,40 @@ def build_request(
     judged = inner or rules.commands or rules.urls or by_name
     if named or judged or rules.globs:
         request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
+    if equipped.guesses and (by_name or _may_name_paths(tool)):
+        request = _with_guesses(request, equipped, ground)
     return replace(request, dry_run=True) if is_rehearsed(request, tighter.rehearse) else request
+
+
+@lru_cache(1024)
+def _may_name_paths(tool: Tool) -> bool:
+    """Whether an argument of a function is named like a path; what stands inside others is seen from what is given."""
+    named = (kind_of(name) for name in tool.schema.get("properties", ()))
+    return bool(tool.schema.get("additionalProperties")) or any(kind not in ("", "command", "code") for kind in named)
+
+
+def _with_guesses(request: Request, equipped: Equipped, ground: Ground) -> Request:
+    """With what the paths in the arguments of a function say that declares none, by the names of the arguments: as at
+    a door, what is denied, secret or ours is refused, and all else is the function's affair. It opens them from the
+    folder that this process works in."""
+    with suppress(FileNotFoundError):
+        ground = replace(ground, folders=(os.getcwd(),))
+    folders = tuple(dict.fromkeys((ground.root, *ground.folders)))
+    base, paths, alone = _paths(_guess_of_paths()(request.arguments), folders, True, "")
+    if not paths:
+        return request
+    from rightcall.executor.rights import judge_names  # late: most functions declare their paths, or have none
+
+    seen = tuple([(path.written, path.resolved) for path in paths])
+    guessed = replace(request, paths=seen, command_paths=(), root=base, alone=alone)
+    box = ground.toolbox
+    judged = judge_names(equipped, guessed, ground.root, box.guarded, box.policy.write.locked)
+    if isinstance(judged, Decision):
+        return replace(request, findings=(Finding("deny", judged.rule, judged.reason), *request.findings))
+    return replace(
+        request, paths=(*request.paths, *judged.paths), findings=judged.findings, root=request.root or base,
+        linked=request.linked or any(path.linked for path in paths),
+    )  # fmt: skip
 
 
 class _Sought(Struct, frozen=True):
