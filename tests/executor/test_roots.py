@@ -3,6 +3,7 @@ when the root is not the folder any more that it was."""
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rightcall import Executor, tool
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
+from rightcall.server.hooks import Doors, Wanted
 
 pytestmark = pytest.mark.promise("P-15")
 
@@ -120,3 +122,101 @@ def test_the_executors_own_tools_and_functions_obey_a_policy_in_a_folder_above(p
         assert rule("look", path="notes.txt").startswith("allow")
         found = executor.run({"name": "code/list", "arguments": {"pattern": "**"}}).result
         assert {file["path"] for file in found["files"]} == {"deep", "notes.txt"}
+
+
+# ── a root that is another folder now ──
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    """A policy that somebody named, outside the root that it is for."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "root" / "private").mkdir(parents=True)
+    (tmp_path / "root" / "private" / "x.txt").write_text("text")
+    (tmp_path / "root" / "notes.txt").symlink_to("private/x.txt")
+    (tmp_path / "root" / "plain.txt").write_text("text")
+    (tmp_path / "work").mkdir()
+    policy = tmp_path / "kept" / "policy.toml"
+    policy.write_text(
+        'version = 1\n[policy]\nrepeats = 0\nquarantine = 0\n[policy.paths]\ndeny = ["private/**"]\n'
+        f'[servers.files]\ncommand = ["x"]\neffects = ["read"]\n'
+        f'[servers.there]\ncommand = ["x"]\neffects = ["read"]\ncwd = "{tmp_path / "work"}"\n'
+    )
+    return policy
+
+
+def replaced(folder: Path) -> None:
+    """Another folder by the same name, in which everything looks harmless."""
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+    (folder / "notes.txt").write_text("fine")
+
+
+MOVES: dict[str, Callable[[Path], object]] = {
+    "renamed": lambda root: root.rename(root.with_name("moved")),
+    "replaced": replaced,
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("how", MOVES)
+def test_no_path_is_judged_from_a_root_that_was_renamed_or_replaced(named: Path, host: str, how: str) -> None:
+    root = named.parent.parent / "root"
+    with opened(host, named, root) as door:
+        read = reader(door)
+        assert read("notes.txt") == ("deny", "path:deny")
+        assert read("plain.txt")[0] == "allow"
+        MOVES[how](root)
+        for path in ("notes.txt", "plain.txt", str(root.with_name("moved") / "private" / "x.txt")):
+            assert read(path) == ("deny", "path:unjudged"), path
+        if host == "claude-code":
+            assert door.judge("Bash", {"command": "cat notes.txt"}).decision.rule == "path:unjudged"
+            assert door.judge("TodoWrite", {"todos": []}).action == "allow"
+
+
+def test_no_path_is_judged_from_the_folder_of_a_server_that_was_renamed(named: Path) -> None:
+    there = named.parent.parent / "work"
+    with opened("gateway", named, named.parent.parent / "root") as door:
+        door.know([READ_FILE], "there")
+        assert door.judge("read_file", {"path": "plain.txt"}, space="there").action == "allow"
+        there.rename(there.with_name("moved"))
+        assert door.judge("read_file", {"path": "plain.txt"}, space="there").decision.rule == "path:unjudged"
+        assert door.judge("read_file", {"path": "plain.txt"}, space="files").action == "allow"
+
+
+def test_a_function_gets_no_path_from_a_root_that_was_renamed(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = named.parent.parent / "root"
+    monkeypatch.chdir(root)
+
+    @tool(effects=["read"], paths=["path"])
+    def look(path: str) -> str:
+        return path
+
+    @tool(effects=["read"])
+    def guess(path: str) -> str:
+        return path
+
+    @tool(effects=["read"])
+    def add(a: int) -> int:
+        return a
+
+    with Executor.open_sync(root, named, tools=[look, guess, add], store="memory") as executor:
+        assert executor.run({"name": "look", "arguments": {"path": "plain.txt"}}).ok
+        root.rename(root.with_name("moved"))
+        for name in ("look", "guess"):
+            decision = executor.run({"name": name, "arguments": {"path": "plain.txt"}}).decision
+            assert decision is not None
+            assert decision.rule == "path:unjudged", name
+        assert executor.run({"name": "add", "arguments": {"a": 1}}).ok
+
+
+def test_a_server_that_answers_hooks_takes_a_project_that_was_made_anew_as_it_is_now(named: Path) -> None:
+    root = named.parent.parent / "root"
+    doors = Doors(str(named))
+    wanted = Wanted("claude", str(root), "", "", False)
+    with closing(doors):
+        old = doors.of(wanted)
+        assert doors.of(wanted) is old
+        replaced(root)
+        assert doors.of(wanted) is not old
+        assert doors.of(wanted).door.judge("Read", {"file_path": "notes.txt"}).action == "allow"

@@ -29,7 +29,16 @@ from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, counted_from
-from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path, store_place
+from rightcall.record.memory import (
+    Premises,
+    existing_folder,
+    found_folder,
+    held_folders,
+    listed,
+    open_store,
+    store_path,
+    store_place,
+)
 from rightcall.record.notes import (
     PlanStep,
     Routed,
@@ -129,6 +138,7 @@ class Executor:
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], setup: ExecutorSetup
     ) -> None:
         self.root: str = existing_folder(root)
+        self._held = held_folders((self.root,))
         self._setup = setup
         self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
@@ -483,7 +493,16 @@ class Executor:
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
-            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, way.loops
+            toolbox,
+            store,
+            self._cache,
+            self._redactor,
+            self.root,
+            self._setup.on_stage,
+            tighter,
+            until,
+            way.loops,
+            self._held,
         )
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)

@@ -34,6 +34,7 @@ from rightcall.policy.decide import (
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Origin, Request
 from rightcall.record.admission import Admission, ApprovalQuestion, finish
+from rightcall.record.memory import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
 
@@ -107,6 +108,8 @@ class Here(Struct, frozen=True):
     """The folder that the host works in, where that is not the root."""
     above: str = ""
     """The folder of the policy, where that is not the root."""
+    held: tuple[Held, ...] = ()
+    """The root and the server's folder, as they were when the door was opened."""
     names: dict[tuple[str, str], "Named"] = {}
     """What all of this says of a name, kept as long as it holds: by the tool's name and the name that was called."""
 
@@ -264,7 +267,7 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     given = cast("dict[str, Any]", arguments)
-    ground = Ground(here.box, here.root, here.folders, here.above, guesses=True)
+    ground = Ground(here.box, here.root, here.folders, here.above, here.held, guesses=True)
     request = attempt_request(
         lambda: build_request(tool, canonical(whole, given, here.cwd), rights, verdict, ground, occasion)
     )

@@ -12,6 +12,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
+from rightcall.base.files.rules import UNJUDGED
 from rightcall.base.globs import folded
 from rightcall.base.json.strict import values_at
 from rightcall.base.text import escaped
@@ -21,6 +22,7 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
+from rightcall.record.memory import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 _encode = json.Encoder(order="deterministic").encode
@@ -72,6 +74,12 @@ class Canonical(Struct, frozen=True):
     """Read back from the bytes: what runs is what was shown."""
 
 
+_MOVED = (
+    "The project's folder was renamed, removed or replaced while this ran, so no path can be judged. Restart it in the "
+    "folder as it is now."
+)
+
+
 class Ground(Struct, frozen=True):
     """Where a call would run."""
 
@@ -83,6 +91,8 @@ class Ground(Struct, frozen=True):
     above: str = ""
     """The true folder of the policy, where somebody else opens the file and that is not the root: what a link there is
     called counts as well."""
+    held: tuple[Held, ...] = ()
+    """Its folders as they were when it began: a path in another one of the same name means another file."""
     guesses: bool = False
     """Of a tool that nobody described, arguments that are named like paths count as paths."""
 
@@ -163,8 +173,11 @@ def build_request(
     judged = inner or rules.commands or rules.urls or by_name
     if named or judged or rules.globs:
         request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
-    if equipped.guesses and (by_name or _may_name_paths(tool)):
+    guessed = equipped.guesses and (by_name or _may_name_paths(tool))
+    if guessed:
         request = _with_guesses(request, equipped, ground)
+    if foreign and (guessed or request.paths or request.commanded or rules.globs) and is_moved(ground.held):
+        request = replace(request, findings=(Finding("deny", UNJUDGED, _MOVED), *request.findings))
     return replace(request, dry_run=True) if is_rehearsed(request, tighter.rehearse) else request
 
 
