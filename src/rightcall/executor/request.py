@@ -15,7 +15,7 @@ from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow
 from rightcall.base.files.rules import UNJUDGED
 from rightcall.base.globs import folded
 from rightcall.base.json.strict import values_at
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.guesses import judged_arguments, kind_of, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
@@ -38,6 +38,7 @@ _MOST_READINGS = 4 * MOST_PATHS
 
 
 _SHOWN = 200
+_DRIVE = regex(r"/*[A-Za-z]:")
 _MOST_FOLDERS = 64
 """Above a path that are looked at."""
 _MOST_STARTS = 20
@@ -195,7 +196,7 @@ def _with_guesses(request: Request, equipped: Equipped, ground: Ground) -> Reque
     with suppress(FileNotFoundError):
         ground = replace(ground, folders=(os.getcwd(),))
     folders = tuple(dict.fromkeys((ground.root, *ground.folders)))
-    base, paths, alone = _paths(_guess_of_paths()(request.arguments), folders, True, "")
+    base, paths, alone = _paths(_guess_of_paths()(request.arguments), folders, _Reader(True))
     if not paths:
         return request
     from rightcall.executor.rights import judge_names  # late: most functions declare their paths, or have none
@@ -210,6 +211,17 @@ def _with_guesses(request: Request, equipped: Equipped, ground: Ground) -> Reque
         request, paths=(*request.paths, *judged.paths), findings=judged.findings, root=request.root or base,
         linked=request.linked or any(path.linked for path in paths),
     )  # fmt: skip
+
+
+class _Reader(Struct, frozen=True):
+    """Who opens the files that paths lead to."""
+
+    foreign: bool
+    """Somebody else's code, in a host, in a server or in a function. Our own tools take a path as the system does."""
+    drives: bool = False
+    """A program that may take `C:/x` for a path on a drive; where that is no folder's name."""
+    above: str = ""
+    """The folder of the policy, in which the names of links count as well."""
 
 
 class _Sought(Struct, frozen=True):
@@ -230,7 +242,8 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     base, paths, alone = "", tuple[_Path, ...](), False
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign, ground.above)
+        reader = _Reader(sought.foreign, guesses, ground.above)
+        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, reader)
     findings, commanded, visible = (), (), ()
     if sought.judged:
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
@@ -260,9 +273,7 @@ def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
     return guessed_paths
 
 
-def _paths(
-    written: Iterator[str], folders: tuple[str, ...], foreign: bool, above: str
-) -> tuple[str, tuple[_Path, ...], bool]:
+def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
     """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
     root, bases, alone = "", tuple[str, ...](), True
     found: dict[_Path, None] = {}
@@ -274,7 +285,7 @@ def _paths(
             found[_Path(one, one, False)] = None
         else:
             bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
-            found.update(dict.fromkeys(_readings(bases, one, foreign, above)))
+            found.update(dict.fromkeys(_readings(bases, one, reader)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
     return bases[0] if bases else root, tuple(found), alone
@@ -282,10 +293,9 @@ def _paths(
 
 def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str, above: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
+    reader = _Reader(True, above=above)
     led = (
-        (written, one.resolved, writes)
-        for written, whole, writes in paths
-        for one in _readings((base,), whole, True, above)
+        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, reader)
     )
     return tuple(dict.fromkeys(led))
 
@@ -337,13 +347,15 @@ def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Ite
     yield from ((known, given) for one in inner for known in one.tools for given in one.arguments)
 
 
-def _readings(bases: tuple[str, ...], written: str, foreign: bool, above: str = "") -> Iterator[_Path]:
+def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator[_Path]:
     """Where a path leads, by every reading of whoever opens it, and what it is called below the root: a link that is
-    named like a secret is one. Our own tools take a path as the system does. `foreign`: somebody else's code opens it,
-    in a host, in a server or in a function. The first base is the root."""
-    base = bases[0]
+    named like a secret is one. The first base is the root."""
+    base, foreign, above = bases[0], reader.foreign, reader.above
     try:
         read = spellings(written) if foreign else (written,)
+        if reader.drives and any(":" in one for one in read):
+            bare = (one[found.end() :] for one in read if (found := _DRIVE.match(one)) is not None)
+            read = dict.fromkeys((*read, *(spelt for one in bare for spelt in spellings(one))))
         led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
     except Unjudged:
         yield _Path(written, NOWHERE, True)
