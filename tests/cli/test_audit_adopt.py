@@ -165,6 +165,22 @@ def test_a_store_that_was_moved_counts_whole_once_its_user_has_adopted_it(
     assert "Nothing was changed" in run(*command.split()[1:], "--yes").out
 
 
+def test_a_second_adoption_says_that_it_is_adopted_already(run: Runner, database: Path) -> None:
+    other = database.parents[1] / "other" / "audit.db"
+    other.parent.mkdir()
+    assert run("token", "new", "--as", "teacher", "--store", str(other)).code == 0
+    rmtree(database.parent)
+    copytree(other.parent, database.parent)
+    assert "Adopted, as record" in run("audit", "adopt", "--yes", "--by", "anna").out
+    again = run("audit", "adopt", "--yes", "--by", "anna", columns=300)
+    assert (again.code, again.err) == (0, "")
+    assert again.out.startswith("The audit is adopted already. Nothing was changed.\n")
+    assert f"rightcall audit adopt --store {database}" in again.out
+    assert run("audit", "adopt", "--json").json == {"adopted": False}
+    assert run("audit", "adopt", "--yes", "--by", "anna", "--store", str(database)).code == 0
+    assert "is the one that was there before" in run("audit", "adopt").out
+
+
 _READ_ONLY = """
 set -e
 mount --bind "$1" "$1"

@@ -220,3 +220,9 @@ def test_a_misspelt_flag_is_named_also_where_a_required_one_is_missing(run: Runn
     assert (done.code, done.err.splitlines()[0]) == (2, "error: unknown option `--upsteam`: did you mean `--upstream`?")
     assert "required: --upstream" in run("proxy", "--json").err
     assert "rightcall completion SHELL" in run("--help").out
+
+
+@pytest.mark.parametrize("words", [["claude", "--help"], ["codex", "-h"], ["learn", "--help"]])
+def test_the_help_of_hook_is_shown_behind_a_host_too(run: Runner, words: list[str]) -> None:
+    shown, whole = run("hook", *words), run("hook", "--help")
+    assert (shown.code, shown.out) == (0, whole.out)

@@ -17,7 +17,7 @@ from rightcall.errors import ToolError
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
 from support.cli import environment
-from support.spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, PATHS, TARGETS, spelled_paths
+from support.spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, ON_DRIVES, PATHS, TARGETS, spelled_paths
 
 pytestmark = pytest.mark.promise("P-15")
 
@@ -89,6 +89,14 @@ def test_no_spelling_of_a_refused_path_passes_a_door(judge: Judge, tree: Path) -
     found = {name: judge(path) for name, path in tried}
     wrong = {name: said for name, said in found.items() if said[0] != "deny" or not said[1].startswith("path:")}
     assert wrong == {}
+
+
+def test_no_path_on_a_drive_passes_a_door_and_a_folder_that_is_called_like_one_does(judge: Judge, tree: Path) -> None:
+    tried = [(f"{way}: {target}", spell(target, str(tree))) for way, spell in ON_DRIVES.items() for target in TARGETS]
+    found = {name: judge(path) for name, path in tried}
+    wrong = {name: said for name, said in found.items() if said[0] != "deny" or not said[1].startswith("path:")}
+    assert wrong == {}
+    assert [judge(path)[0] for path in ("C:/notes.txt", f"{tree}/C:/notes.txt", "a:b.txt")] == ["allow"] * 3
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,19 @@ PATHS: dict[str, Callable[[str, str], str]] = {
 }
 
 
+ON_DRIVES: dict[str, Callable[[str, str], str]] = {
+    "drive": lambda path, root: f"C:{root}/{path}",
+    "drive, from here": lambda path, root: f"d:{path}",
+    "drive, encoded": lambda path, root: f"C%3a{root}/{encoded(path)}",
+    "drive, full width": lambda path, root: f"C\uff1a{root}/{path}",
+    "drive, dots behind": lambda path, root: f"C:{root}/{with_ends(path, '. ')}",
+    "drive in an address": lambda path, root: f"file:///C:{root}/{path}",
+    "slash before a drive": lambda path, root: f"/C:{root}/./{path}",
+    "drive and backslashes": lambda path, root: "C:" + f"{root}/{path}".replace("/", "\\"),
+}
+"""For somebody who runs on a system with drives; elsewhere these are names of folders like any other."""
+
+
 def spelled_paths(root: str, targets: tuple[str, ...] = TARGETS) -> Iterator[tuple[str, str]]:
     """What it is, and the path."""
     for target in targets:

@@ -22,7 +22,7 @@ Component = list[Token]
 STAR: Token = "<star>"
 ANY: Token = "<any>"
 
-_MOST_CHARACTERS = 1_000
+LONGEST_PATTERN = 1_000
 _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
 _NAMED = regex(r"\[([:=.])\w+\1\]")
@@ -119,6 +119,35 @@ def first_names(patterns: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...
     plain = frozenset(top for top in tops if not _SPECIAL.search(top))
     begun = tuple(_SPECIAL.split(top, 1)[0] for top in tops if top not in plain)
     return (plain, begun) if all(plain) and all(begun) else None
+
+
+def seen_from(pattern: str, folder: str) -> list[str]:
+    """What a pattern means below a folder that lies below where it counts from, as patterns that count from there. One
+    with a class of characters matches more than it did: it is for what is denied.
+
+    >>> seen_from("sub/private/**", "sub"), seen_from("**/x", "sub"), seen_from("sub", "sub"), seen_from("a/b", "sub")
+    (['private/**'], ['**/x'], ['**'], [])
+    """
+    found: dict[str, None] = {}
+    for tokens in _tokens(folded(pattern)):
+        ways = [[part for part in _split(tokens) if part]]
+        for name in folded(folder).split("/"):
+            ways = [rest for way in ways for rest in _after(way, name)]
+        found |= dict.fromkeys("/".join("".join(map(_sign, part)) for part in way) or "**" for way in ways)
+    return list(found)
+
+
+def _after(way: list[Component], name: str) -> list[list[Component]]:
+    """What is left of a pattern in a folder of this name; nothing left of it means all that is there."""
+    if not way:
+        return [way]
+    if way[0] == _DEEP:
+        return [way, *(_after(way[1:], name) if way[1:] else ())]
+    return [way[1:]] if re.fullmatch(_component(way[0]), f"{name}/") else []
+
+
+def _sign(token: Token) -> str:
+    return "*" if token is STAR else quoted(token) if len(token) == 1 else "?"
 
 
 def folded(text: str) -> str:
@@ -287,8 +316,8 @@ def parsed(pattern: str) -> list[list[Token]]:
     >>> parsed("a{b,}?")
     [['a', 'b', '<any>'], ['a', '<any>']]
     """
-    if len(pattern) > _MOST_CHARACTERS:
-        raise GlobFault(f"at most {_MOST_CHARACTERS} characters, these are {len(pattern)}")
+    if len(pattern) > LONGEST_PATTERN:
+        raise GlobFault(f"at most {LONGEST_PATTERN} characters, these are {len(pattern)}")
     return _Parser(pattern.encode(errors="replace").decode()).alternatives(0)
 
 

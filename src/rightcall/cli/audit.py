@@ -43,7 +43,7 @@ from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
 from rightcall.record.erasure import Erased, erase, find_erasable
-from rightcall.record.identity import counts_whole, lost, own
+from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode
 from rightcall.record.verify import (
@@ -534,6 +534,7 @@ def adopt_audit(options: Namespace) -> int:
         (entry,) = store.look(lambda tables: tables.newest(1, ("store",))) or [None]
         held = store.look(lambda tables: tables.paused())
         tokens = len(store.look(lambda tables: tables.tokens()))
+    note_adoption(path)
     begun = entry is None or entry.seq == 1
     record = {
         "adopted": True, "new": begun, "record": None if entry is None else entry.seq, "aside": aside,
@@ -551,6 +552,11 @@ def _make_it_ones_own(path: str, options: Namespace) -> int:
         tell(options, {"adopted": False}, lambda _: [same])
         return OK
     command = f"rightcall audit adopt --store {quote(path)}"
+    if options.store is None and was_adopted(path):
+        already = "The audit is adopted already. Nothing was changed."
+        whole = f"Approvals, grants, tokens and people that came with it do not count. If they are yours: {command}"
+        tell(options, {"adopted": False}, lambda _: [already, escaped(whole)])
+        return OK
     if options.store is None:
         raise ConfigError(
             f"{escaped(path)} was not made by you here. If it is yours, name it: `{escaped(command)}`. "

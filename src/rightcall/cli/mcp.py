@@ -240,6 +240,12 @@ def arguments_hook(parser: ArgumentParser) -> None:
     parser.add_argument("rest", nargs=REMAINDER, metavar="OPTIONS", help="See `rightcall help hook`")
 
 
+def parse_hook(parser: ArgumentParser, arguments: list[str]) -> Namespace:
+    """`rightcall hook claude --help` asks for the help of the command: what stands behind a host is the hook's own."""
+    asks = len(arguments) == 2 and arguments[0] in WHAT and arguments[1] in ("-h", "--help")
+    return parser.parse_args(arguments[1:] if asks else arguments)
+
+
 def run_hook(options: Namespace) -> int:
     if options.what == "learn":
         return _learn(_learning_options(options.rest))
@@ -263,10 +269,10 @@ def _learn(options: Namespace) -> int:
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
     from rightcall.mcp.links import learn_tools
     from rightcall.policy.watch import load_policy
-    from rightcall.record.memory import found_folder, open_store, store_place
+    from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
     from rightcall.record.notes import remember_tools
 
-    root = project_folder(options.root)
+    root = existing_folder(project_folder(options.root))
     policy = os.path.abspath(options.policy) if options.policy else policy_of_project(root)
     settings = load_policy(policy if options.policy or policy is None else found_policy(policy))
     command = options.command[1:] if options.command[:1] == ["--"] else options.command

@@ -18,6 +18,7 @@ from rightcall.base.letters import right_to_left_words, visible
 from rightcall.console.questions import Piece, TextLine, line_pieces
 from rightcall.errors import AnswerError, ConfigError
 from rightcall.policy.types import SECOND
+from rightcall.policy.watch import counted_from
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.tools.write.desk import Desk, distrust
 
@@ -46,6 +47,7 @@ def desk_of(site: "Site") -> Desk | None:
         return None
     policy, root = site.policy(), existing_folder(site.root)
     source = policy.source if os.path.isfile(policy.source) else None
+    policy = counted_from(policy, source, root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, source, database))
     sight = Sight(root, path_rules(denied, paths.allow, paths.dotfiles))

@@ -52,7 +52,7 @@ from rightcall.executor.rights import (
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
-from rightcall.policy.watch import PolicyInForce
+from rightcall.policy.watch import PolicyInForce, counted_from
 from rightcall.record.admission import (
     Admission,
     Reply,
@@ -66,7 +66,17 @@ from rightcall.record.admission import (
     refuse,
 )
 from rightcall.record.jobs import Needs, Planned
-from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path, store_place
+from rightcall.record.memory import (
+    Held,
+    existing_folder,
+    found_folder,
+    guarded_paths,
+    held_folders,
+    is_moved,
+    open_store,
+    store_path,
+    store_place,
+)
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
 
@@ -162,6 +172,7 @@ class Door:
         self.host = HOST_NAMES.get(host, host)
         self.caller = setup.caller or self.host
         self.root = existing_folder(setup.root)
+        self._held = held_folders((self.root,))
         self._setup = setup
         self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
@@ -177,6 +188,8 @@ class Door:
         self._rights: dict[tuple[str, str], DoorRights] = {}
         self._heres: dict[tuple[str, str], Here] = {}
         """By caller and space; emptied with whatever a `Here` is made of: the policy, the tools, the servers' ways."""
+        folder = os.path.dirname(self._file) if self._file is not None else self.root
+        self._above = "" if folder == self.root else follow(folder)
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
@@ -238,6 +251,11 @@ class Door:
         """What is wrong with an edit of the policy file that was not taken; None when there is no such edit."""
         self._look()
         return self._policy.problem
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether its root is not the folder any more that it was when this was opened."""
+        return is_moved(self._held[:1])
 
     def know(self, tools: Iterable[Any], space: str = "") -> None:
         """The tools behind this door, or those of one server; they take the place of what was known of it. A server's
@@ -417,6 +435,11 @@ class Door:
             return (cwd,) if cwd else ()
         return tuple(folder for folder in (cwd, server.cwd) if folder)
 
+    def _held_of(self, space: str) -> tuple[Held, ...]:
+        server = self._current.servers.get(space) if space else None
+        folders = (self.root, "" if server is None else server.cwd)
+        return tuple(one for one in self._held if one[0] in folders)
+
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
         work = partial(self._observed if asked.observed else self._decided, asked=asked)
         return Planned(work, partial(_needs, asked))
@@ -496,7 +519,10 @@ class Door:
             self._renew_redactor()
 
     def _under(self, policy: Policy) -> Policy:
-        return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)
+        known = {folder for folder, _, _ in self._held}
+        self._held += held_folders({one.cwd for one in policy.servers.values() if one.cwd} - known)
+        placed = counted_from(policy, self._file, self.root)
+        return door_policy(placed, self.host, self._setup.mode, strict=self._setup.strict)
 
     def _rights_of(self, caller: str, space: str) -> DoorRights:
         key = caller, space
@@ -530,7 +556,7 @@ class Door:
                 self.host, space, self._current, box, rights, self.root, self._setup.fixed_names, self._redactor,
                 bool(space) and space in self._known, self._guarded,
                 self._origin(space) if space in self._ways else None, self._twins.get(space, frozenset()),
-                self._folders(space, None),
+                self._folders(space, None), above=self._above, held=self._held_of(space),
             )  # fmt: skip
             return here
 

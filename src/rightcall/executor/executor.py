@@ -28,8 +28,17 @@ from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
-from rightcall.policy.watch import PolicyInForce
-from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path, store_place
+from rightcall.policy.watch import PolicyInForce, counted_from
+from rightcall.record.memory import (
+    Premises,
+    existing_folder,
+    found_folder,
+    held_folders,
+    listed,
+    open_store,
+    store_path,
+    store_place,
+)
 from rightcall.record.notes import (
     PlanStep,
     Routed,
@@ -129,6 +138,7 @@ class Executor:
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], setup: ExecutorSetup
     ) -> None:
         self.root: str = existing_folder(root)
+        self._held = held_folders((self.root,))
         self._setup = setup
         self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
@@ -139,7 +149,7 @@ class Executor:
         """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
-        self._toolbox = self._built(self._policy.current, self._tools)
+        self._toolbox = self._built(self._placed(self._policy.current), self._tools)
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
@@ -265,7 +275,7 @@ class Executor:
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
         tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
-        self._toolbox = self._built(self._policy.current, tools)
+        self._toolbox = self._built(self._placed(self._policy.current), tools)
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
 
@@ -483,7 +493,16 @@ class Executor:
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
-            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, way.loops
+            toolbox,
+            store,
+            self._cache,
+            self._redactor,
+            self.root,
+            self._setup.on_stage,
+            tighter,
+            until,
+            way.loops,
+            self._held,
         )
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
@@ -564,7 +583,7 @@ class Executor:
         try:
             if isinstance(new, ConfigError):
                 raise new
-            toolbox = self._built(new, self._tools)
+            toolbox = self._built(self._placed(new), self._tools)
         except ConfigError as error:  # nothing of it is taken, and everything stays as it was
             if self._policy.keep(str(error)):
                 self._note_policy("kept")
@@ -576,6 +595,9 @@ class Executor:
         self._note_policy("loaded")
         self._warn_of_notices()
         return toolbox
+
+    def _placed(self, policy: Policy) -> Policy:
+        return counted_from(policy, self._policy_file, self.root)
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
         premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))

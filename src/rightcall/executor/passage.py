@@ -1,7 +1,6 @@
 """From a call as a host hands it over to what is asked of the policy: checked, named as the policy names it, with its
 record ready to be written. No I/O, apart from following the links of paths."""
 
-import os
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
@@ -9,22 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall import LateLog
-from rightcall.base.files.guarded import NOWHERE
-from rightcall.base.files.rules import PathRules, path_rules
 from rightcall.base.secrets import Redactor
-from rightcall.base.text import escaped, regex
+from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
 from rightcall.executor.rights import (
     DoorRights,
     full_name,
-    guards,
-    holds_credentials,
-    is_locked,
+    judge_names,
     names_meant,
     own_name,
-    touches,
     unknown_tool,
 )
 from rightcall.executor.toolbox import Equipped, Toolbox
@@ -38,8 +32,9 @@ from rightcall.policy.decide import (
     permission,
 )
 from rightcall.policy.settings import Policy, Rights
-from rightcall.policy.types import Decision, Finding, Origin, Request
+from rightcall.policy.types import Decision, Origin, Request
 from rightcall.record.admission import Admission, ApprovalQuestion, finish
+from rightcall.record.memory import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
 
@@ -111,6 +106,10 @@ class Here(Struct, frozen=True):
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
     cwd: str = ""
     """The folder that the host works in, where that is not the root."""
+    above: str = ""
+    """The folder of the policy, where that is not the root."""
+    held: tuple[Held, ...] = ()
+    """The root and the server's folder, as they were when the door was opened."""
     names: dict[tuple[str, str], "Named"] = {}
     """What all of this says of a name, kept as long as it holds: by the tool's name and the name that was called."""
 
@@ -267,14 +266,15 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     arguments: Any = None if verdict.call is None else verdict.call.arguments
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
-    given, ground = cast("dict[str, Any]", arguments), Ground(here.box, here.root, here.folders, guesses=True)
+    given = cast("dict[str, Any]", arguments)
+    ground = Ground(here.box, here.root, here.folders, here.above, here.held, guesses=True)
     request = attempt_request(
         lambda: build_request(tool, canonical(whole, given, here.cwd), rights, verdict, ground, occasion)
     )
     if isinstance(request, Decision):
         return request
     if request.paths or request.command_paths:
-        judged = _with_paths_judged(here, tool, request)
+        judged = judge_names(tool, request, here.root, here.guarded, here.policy.write.locked)
         if isinstance(judged, Decision):
             return judged
         request = judged
@@ -308,48 +308,6 @@ def _named(here: Here, bare: str, name: str) -> Named:
     return found
 
 
-def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request | Decision:
-    """What the names of paths say at a door; of the paths those are left that the policies are to judge."""
-    seen = request.paths
-    if request.command_paths:
-        seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, request.root, seen, alone=request.alone and not request.command_paths)
-    if touched is not None:
-        return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
-    said, findings = here.rights.rights.paths, request.findings
-    rules = path_rules(said.deny, said.allow, said.dotfiles)
-    locked = here.policy.write.locked
-    writes = bool(request.paths) and _writes_files(tool, request)
-    guarding = guards(here.root, request.paths, locked) if writes else None
-    if guarding is None and request.command_paths:
-        written = ((one, path) for one, path, writes in request.command_paths if writes)
-        obeyed = (one for one, path in written if is_locked(path, locked) and not _is_new_folder(request.root, path))
-        guarding = next(obeyed, None)
-    if guarding is not None:
-        why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
-        findings = (*findings, Finding("ask", "path:guards", why))
-    kept = [pair for pair in request.paths if not rules.excepts(pair[1])]
-    held = holds_credentials(request.root, kept, shown=not writes)
-    if held is not None:
-        findings = (*findings, Finding("ask", "path:credentials", f"`{escaped(held, 200)}` holds credentials"))
-    return replace(
-        request,
-        findings=findings,
-        paths=_named_paths(request.paths, rules),
-        command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rules)]),
-    )
-
-
-def _is_new_folder(root: str, path: str) -> bool:
-    """`mkdir -p .github/workflows`: a folder for such files that is not there yet runs nothing."""
-    return path in _CI_FOLDERS and not os.path.lexists(os.path.join(root, path))
-
-
-_CI_FOLDERS = frozenset(
-    (".github", ".github/workflows", ".github/actions", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".tekton")
-)
-
-
 def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
     """A tool in a batch that the table of its server leaves out."""
     server = here.policy.servers.get(here.space) if here.space else None
@@ -357,21 +315,6 @@ def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
     if left_out is None:
         return None
     return Decision("deny", f"server:{here.space}", not_whitelisted(full_name(here.space, left_out)))
-
-
-def _writes_files(tool: Equipped, request: Request) -> bool:
-    """Whether a tool may write the files it names, as one does of which nobody says that it only reads; of a tool
-    without declared effects its name says so, too. What a command writes is judged with the command."""
-    if not tool.tool.effects_declared and _READS.match(tool.tool.name.rpartition("/")[2]):
-        return False
-    return "write" in request.effects and not tool.tool.rules.commands
-
-
-_READS = regex(
-    r"(?!.*(?i:writ|creat|updat|delet|remov|replac|renam|insert|append|patch|edit|save|move|set|put|upload))"
-    r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)"
-)
-"""Names of tools that only look, in servers that declare no effects: `read_file`, but not `find_and_replace`."""
 
 
 def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:
@@ -409,22 +352,6 @@ def _invalid(verdict: Verdict) -> Decision:
 def _known_ones(problems: tuple[dict[str, str], ...]) -> tuple[dict[str, str], ...]:
     """The gate does not know what a caller may not use; in the record that is denied, and not unknown."""
     return tuple(one for one in problems if one.get("code") != "unknown_tool")
-
-
-def _named_paths(paths: tuple[tuple[str, str], ...], rules: PathRules) -> tuple[tuple[str, str], ...]:
-    """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
-    judge: where else a host may look is the host's affair."""
-    return tuple(
-        [
-            (written, path if path == NOWHERE else path.lstrip("/") or ".")
-            for written, path in paths
-            if _is_named(path, rules)
-        ]
-    )
-
-
-def _is_named(path: str, rules: PathRules) -> bool:
-    return path == NOWHERE or rules.named(path) is not None
 
 
 def recorded_name(here: Here, tool: str, request: Request | None) -> str:

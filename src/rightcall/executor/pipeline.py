@@ -69,6 +69,7 @@ from rightcall.record.admission import (
     refuse,
 )
 from rightcall.record.jobs import Planned
+from rightcall.record.memory import Held
 from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
@@ -107,6 +108,8 @@ class Pipeline(Struct, frozen=True, eq=False):
     until: float | None = None
     """By `perf_counter`: when the time is over that its maker gives it."""
     loops: LoopNews | None = None
+    held: tuple[Held, ...] = ()
+    """The root as it was when the executor was opened."""
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -189,7 +192,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         if against is not None or found is None or call is None:
             return against or UNREADABLE
         ground, occasion = (
-            Ground(self.toolbox, self.root),
+            Ground(self.toolbox, self.root, held=self.held),
             Occasion(self.store.clock.now(), approval, who.context, self.tighter, who.turn),
         )
         request = attempt_request(

@@ -3,7 +3,8 @@ are the bytes made here."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -11,15 +12,17 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
+from rightcall.base.files.rules import UNJUDGED
 from rightcall.base.globs import folded
 from rightcall.base.json.strict import values_at
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
-from rightcall.executor.guesses import judged_arguments, may_hold
+from rightcall.executor.guesses import judged_arguments, kind_of, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
+from rightcall.record.memory import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 _encode = json.Encoder(order="deterministic").encode
@@ -35,6 +38,7 @@ _MOST_READINGS = 4 * MOST_PATHS
 
 
 _SHOWN = 200
+_DRIVE = regex(r"/*[A-Za-z]:")
 _MOST_FOLDERS = 64
 """Above a path that are looked at."""
 _MOST_STARTS = 20
@@ -71,6 +75,12 @@ class Canonical(Struct, frozen=True):
     """Read back from the bytes: what runs is what was shown."""
 
 
+_MOVED = (
+    "The project's folder was renamed, removed or replaced while this ran, so no path can be judged. Restart it in the "
+    "folder as it is now."
+)
+
+
 class Ground(Struct, frozen=True):
     """Where a call would run."""
 
@@ -79,6 +89,11 @@ class Ground(Struct, frozen=True):
     root: str
     folders: tuple[str, ...] = ()
     """From which a relative path may count besides the root, for whoever runs the call."""
+    above: str = ""
+    """The true folder of the policy, where somebody else opens the file and that is not the root: what a link there is
+    called counts as well."""
+    held: tuple[Held, ...] = ()
+    """Its folders as they were when it began: a path in another one of the same name means another file."""
     guesses: bool = False
     """Of a tool that nobody described, arguments that are named like paths count as paths."""
 
@@ -159,7 +174,54 @@ def build_request(
     judged = inner or rules.commands or rules.urls or by_name
     if named or judged or rules.globs:
         request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
+    guessed = equipped.guesses and (by_name or _may_name_paths(tool))
+    if guessed:
+        request = _with_guesses(request, equipped, ground)
+    if foreign and (guessed or request.paths or request.commanded or rules.globs) and is_moved(ground.held):
+        request = replace(request, findings=(Finding("deny", UNJUDGED, _MOVED), *request.findings))
     return replace(request, dry_run=True) if is_rehearsed(request, tighter.rehearse) else request
+
+
+@lru_cache(1024)
+def _may_name_paths(tool: Tool) -> bool:
+    """Whether an argument of a function is named like a path; what stands inside others is seen from what is given."""
+    named = (kind_of(name) for name in tool.schema.get("properties", ()))
+    return bool(tool.schema.get("additionalProperties")) or any(kind not in ("", "command", "code") for kind in named)
+
+
+def _with_guesses(request: Request, equipped: Equipped, ground: Ground) -> Request:
+    """With what the paths in the arguments of a function say that declares none, by the names of the arguments: as at
+    a door, what is denied, secret or ours is refused, and all else is the function's affair. It opens them from the
+    folder that this process works in."""
+    with suppress(FileNotFoundError):
+        ground = replace(ground, folders=(os.getcwd(),))
+    folders = tuple(dict.fromkeys((ground.root, *ground.folders)))
+    base, paths, alone = _paths(_guess_of_paths()(request.arguments), folders, _Reader(True))
+    if not paths:
+        return request
+    from rightcall.executor.rights import judge_names  # late: most functions declare their paths, or have none
+
+    seen = tuple([(path.written, path.resolved) for path in paths])
+    guessed = replace(request, paths=seen, command_paths=(), root=base, alone=alone)
+    box = ground.toolbox
+    judged = judge_names(equipped, guessed, ground.root, box.guarded, box.policy.write.locked)
+    if isinstance(judged, Decision):
+        return replace(request, findings=(Finding("deny", judged.rule, judged.reason), *request.findings))
+    return replace(
+        request, paths=(*request.paths, *judged.paths), findings=judged.findings, root=request.root or base,
+        linked=request.linked or any(path.linked for path in paths),
+    )  # fmt: skip
+
+
+class _Reader(Struct, frozen=True):
+    """Who opens the files that paths lead to."""
+
+    foreign: bool
+    """Somebody else's code, in a host, in a server or in a function. Our own tools take a path as the system does."""
+    drives: bool = False
+    """A program that may take `C:/x` for a path on a drive; where that is no folder's name."""
+    above: str = ""
+    """The folder of the policy, in which the names of links count as well."""
 
 
 class _Sought(Struct, frozen=True):
@@ -180,7 +242,8 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     base, paths, alone = "", tuple[_Path, ...](), False
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign)
+        reader = _Reader(sought.foreign, guesses, ground.above)
+        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, reader)
     findings, commanded, visible = (), (), ()
     if sought.judged:
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
@@ -198,7 +261,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         linked=any(path.linked for path in paths),
         findings=findings,
         commanded=commanded,
-        command_paths=_command_paths(visible, base) if visible else (),
+        command_paths=_command_paths(visible, base, ground.above) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
     )
 
@@ -210,7 +273,7 @@ def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
     return guessed_paths
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...], bool]:
+def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
     """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
     root, bases, alone = "", tuple[str, ...](), True
     found: dict[_Path, None] = {}
@@ -222,16 +285,17 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
             found[_Path(one, one, False)] = None
         else:
             bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
-            found.update(dict.fromkeys(_readings(bases, one, foreign)))
+            found.update(dict.fromkeys(_readings(bases, one, reader)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
     return bases[0] if bases else root, tuple(found), alone
 
 
-def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
+def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str, above: str) -> tuple[tuple[str, str, bool], ...]:
     """The same for those in a command, which stand there from the root of the file system on."""
+    reader = _Reader(True, above=above)
     led = (
-        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, True)
+        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, reader)
     )
     return tuple(dict.fromkeys(led))
 
@@ -283,13 +347,15 @@ def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Ite
     yield from ((known, given) for one in inner for known in one.tools for given in one.arguments)
 
 
-def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
+def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator[_Path]:
     """Where a path leads, by every reading of whoever opens it, and what it is called below the root: a link that is
-    named like a secret is one. Our own tools take a path as the system does. `foreign`: somebody else's code opens it,
-    in a host, in a server or in a function. The first base is the root."""
-    base = bases[0]
+    named like a secret is one. The first base is the root."""
+    base, foreign, above = bases[0], reader.foreign, reader.above
     try:
         read = spellings(written) if foreign else (written,)
+        if reader.drives and any(":" in one for one in read):
+            bare = (one[found.end() :] for one in read if (found := _DRIVE.match(one)) is not None)
+            read = dict.fromkeys((*read, *(spelt for one in bare for spelt in spellings(one))))
         led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
     except Unjudged:
         yield _Path(written, NOWHERE, True)
@@ -305,6 +371,8 @@ def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_
         named = os.path.normpath(os.path.join(start, one))
         if named != to:
             yield from (_Path(written, name.replace(os.sep, "/"), linked) for name in _names_below(named, base))
+            for name in _names_below(named, above) if above else ():
+                yield _Path(written, os.path.join(above, name).replace(os.sep, "/"), linked)
 
 
 def _names_below(whole: str, base: str) -> Iterator[str]:

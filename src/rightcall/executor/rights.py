@@ -13,9 +13,10 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall import LateLog
-from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded, program_places
+from rightcall.base.files.guarded import NOWHERE, POLICY_FILE, is_another_name, is_guarded, program_places
+from rightcall.base.files.rules import PathRules, path_rules
 from rightcall.base.globs import path_matches
-from rightcall.base.text import regex
+from rightcall.base.text import escaped, regex
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.sources import flatten
@@ -35,6 +36,7 @@ from rightcall.policy.settings import (
     rights_of,
     with_digest,
 )
+from rightcall.policy.types import Decision, Finding, Request
 from rightcall.types import Effect, Mode
 
 # ── rights ──
@@ -421,6 +423,81 @@ _ODD_WORDS = (
     "adminsdk",
 )  # fmt: skip
 """The same for the places of credentials: whatever a command would be asked about is among them."""
+
+
+def judge_names(
+    tool: Equipped, request: Request, root: str, guarded: tuple[str, ...], locked: tuple[str, ...]
+) -> Request | Decision:
+    """What the names of paths say where somebody else opens the files; of the paths those are left that the policies
+    are to judge."""
+    seen = request.paths
+    if request.command_paths:
+        seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
+    touched = touches(guarded, request.root, seen, alone=request.alone and not request.command_paths)
+    if touched is not None:
+        return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
+    said, findings = request.rights.paths, request.findings
+    rules = path_rules(said.deny, said.allow, said.dotfiles)
+    writes = bool(request.paths) and _writes_files(tool, request)
+    guarding = guards(root, request.paths, locked) if writes else None
+    if guarding is None and request.command_paths:
+        written = ((one, path) for one, path, writes in request.command_paths if writes)
+        obeyed = (one for one, path in written if is_locked(path, locked) and not _is_new_folder(request.root, path))
+        guarding = next(obeyed, None)
+    if guarding is not None:
+        why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
+        findings = (*findings, Finding("ask", "path:guards", why))
+    kept = [pair for pair in request.paths if not rules.excepts(pair[1])]
+    held = holds_credentials(request.root, kept, shown=not writes)
+    if held is not None:
+        findings = (*findings, Finding("ask", "path:credentials", f"`{escaped(held, 200)}` holds credentials"))
+    return replace(
+        request,
+        findings=findings,
+        paths=_named_paths(request.paths, rules),
+        command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rules)]),
+    )
+
+
+def _is_new_folder(root: str, path: str) -> bool:
+    """`mkdir -p .github/workflows`: a folder for such files that is not there yet runs nothing."""
+    return path in _CI_FOLDERS and not os.path.lexists(os.path.join(root, path))
+
+
+_CI_FOLDERS = frozenset(
+    (".github", ".github/workflows", ".github/actions", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".tekton")
+)
+
+
+def _writes_files(tool: Equipped, request: Request) -> bool:
+    """Whether a tool may write the files it names, as one does of which nobody says that it only reads; of a tool
+    without declared effects its name says so, too. What a command writes is judged with the command."""
+    if not tool.tool.effects_declared and _READS.match(tool.tool.name.rpartition("/")[2]):
+        return False
+    return "write" in request.effects and not tool.tool.rules.commands
+
+
+_READS = regex(
+    r"(?!.*(?i:writ|creat|updat|delet|remov|replac|renam|insert|append|patch|edit|save|move|set|put|upload))"
+    r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)"
+)
+"""Names of tools that only look, in servers that declare no effects: `read_file`, but not `find_and_replace`."""
+
+
+def _named_paths(paths: tuple[tuple[str, str], ...], rules: PathRules) -> tuple[tuple[str, str], ...]:
+    """Those paths that the policy denies or that are named like secrets, wherever they are, and those that nobody can
+    judge: where else a host may look is the host's affair."""
+    return tuple(
+        [
+            (written, path if path == NOWHERE else path.lstrip("/") or ".")
+            for written, path in paths
+            if _is_named(path, rules)
+        ]
+    )
+
+
+def _is_named(path: str, rules: PathRules) -> bool:
+    return path == NOWHERE or rules.named(path) is not None
 
 
 def touches(

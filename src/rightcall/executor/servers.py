@@ -170,7 +170,7 @@ class Servers:
         box = replace(here.box, tools=tools, rights={who.caller: here.rights.rights})
         way = ServerPipeline(
             box, pipeline.store, pipeline.cache, pipeline.redactor, pipeline.root, pipeline.on_stage, pipeline.tighter,
-            pipeline.until, pipeline.loops, here, tool,
+            pipeline.until, pipeline.loops, pipeline.held, here, tool,
         )  # fmt: skip
         outcome = await way.run(there, replace(who, policy=here.policy.digest), approval)
         if self.offers(found.behind, who.caller):

@@ -63,6 +63,8 @@ class Equipped(Struct, frozen=True):
     """Whether it says what it touches."""
     behind: Pair | None = None
     """The server that runs it, where one of the policy's does."""
+    guesses: bool = False
+    """A function of which nobody says which arguments are paths: those count that are named like one."""
 
 
 class Toolbox(Struct, frozen=True, eq=False):
@@ -229,6 +231,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
     except (TypeError, ValueError, OverflowError) as fault:
         raise ToolError(f"the definition of `{tool.name}` is not valid JSON: {fault}") from fault
     side_effects = not tool.effects <= _READ_ONLY
+    guesses = local is not None and local.guesses and not tool.rules.paths and not tool.is_described
     # what ships with us changes with the package, which the operator has installed: nobody need be asked about that
     known_by = f"shipped {tool.name}".encode() if local is not None and local.about is not None else described
     return Equipped(
@@ -239,6 +242,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
         side_effects=side_effects or tool.rules.batch is not None,  # what it will run is not known yet
         own=tool.effects if local is not None and (local.about is None or not side_effects) else None,
         touches=local is not None and (bool(local.paths) or local.state is not None),
+        guesses=guesses,
     )
 
 

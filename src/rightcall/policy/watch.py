@@ -13,8 +13,11 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
+from msgspec.structs import replace
+
 from rightcall import LateLog
-from rightcall.base.files.guarded import identity
+from rightcall.base.files.guarded import follow, identity
+from rightcall.base.globs import LONGEST_PATTERN, quoted, seen_from
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
@@ -45,6 +48,32 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
     from rightcall.policy.trust import load_file
 
     return load_file(policy)
+
+
+def counted_from(policy: Policy, file: str | None, root: str) -> Policy:
+    """The policy with what it denies and locks counted from the folder of its file as well as from the root, where
+    these differ: whoever writes `private/**` beside a project's policy means the folder that lies there, whichever
+    folder of the project somebody works in."""
+    folder = root if file is None else os.path.dirname(os.path.abspath(file))
+    if folder == root or (folder := follow(folder)) == (base := follow(root)):
+        return policy
+    above, top = quoted(folder.replace(os.sep, "/").strip("/")), os.path.join(folder, "")
+    inside = base[len(top) :].replace(os.sep, "/") if base.startswith(top) else ""
+
+    def both(patterns: tuple[str, ...]) -> tuple[str, ...]:
+        there = (_within(above, pattern) for pattern in patterns)
+        here = (one for pattern in patterns for one in seen_from(pattern, inside)) if inside else ()
+        return tuple(dict.fromkeys((*patterns, *there, *here)))
+
+    paths, write = policy.settings.paths, policy.write
+    settings = replace(policy.settings, paths=replace(paths, deny=both(paths.deny)))
+    return replace(policy, settings=settings, write=replace(write, locked=both(write.locked)))
+
+
+def _within(folder: str, pattern: str) -> str:
+    """A pattern below a folder; where that would be too long to be read, below any."""
+    whole = f"{folder}/{pattern}" if folder else pattern
+    return whole if len(whole) <= LONGEST_PATTERN else f"**/{pattern}"
 
 
 log = LateLog()

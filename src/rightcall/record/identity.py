@@ -165,6 +165,18 @@ def counts_whole(path: str) -> bool:
     return _word_of(known) is not None and not any(_number((known or {}).get(table)) for table in Since.__slots__)
 
 
+def note_adoption(path: str) -> None:
+    """A person goes on with the store at this path, without what came with it."""
+    about = trust.recall("stores", path)
+    if about is not None:
+        with suppress(ConfigError):  # then the next one is told anew how to adopt it
+            trust.note("stores", path, about | {"adopted": True})
+
+
+def was_adopted(path: str) -> bool:
+    return (trust.recall("stores", path) or {}).get("adopted") is True
+
+
 def own(path: str) -> None:
     """A person says that this store is theirs: from now on everything in it counts, whoever finds it. Raises
     ConfigError where that cannot be kept."""

@@ -4,6 +4,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -569,6 +570,33 @@ def existing_folder(root: str | os.PathLike[str]) -> str:
     if not os.path.isdir(path):
         raise ConfigError(f"`root`: no such folder: {path!r}")
     return path
+
+
+Held = tuple[str, int, int]
+"""A folder by its name, with its device and number."""
+
+
+def held_folders(folders: Iterable[str]) -> tuple[Held, ...]:
+    """Those that are there, to be known again."""
+    found: list[Held] = []
+    for folder in folders:
+        with suppress(OSError):
+            seen = os.stat(folder)
+            found.append((folder, seen.st_dev, seen.st_ino))
+    return tuple(found)
+
+
+def is_moved(held: tuple[Held, ...]) -> bool:
+    """Whether one of these folders was renamed, removed or replaced: whoever works in it is elsewhere than its name
+    says, and links there are not seen from here."""
+    try:
+        for folder, device, number in held:
+            seen = os.stat(folder)
+            if seen.st_ino != number or seen.st_dev != device:
+                return True
+    except OSError:
+        return True
+    return False
 
 
 def desk_folder(database: str, root: str) -> str:

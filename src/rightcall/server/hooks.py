@@ -63,10 +63,11 @@ class Doors:
         """Raises what opening a door raises: the hook then tries by itself, and tells what is wrong."""
         with self._lock:
             found = self._open.get(wanted)
-            if found is None:
+            if found is None or found.door.is_moved:
                 mode = cast("Mode | None", wanted.mode or None)
                 hook = Hook(wanted.host, self._policy, wanted.root, mode, wanted.caller or None, wanted.found)
                 store = self._store_for(hook)
+                self._open.pop(wanted, None)
                 while len(self._open) >= _MOST:
                     self._open.pop(next(iter(self._open)))  # others may still use it, so that it is not closed
                 found = self._open[wanted] = Hooks(hook, every_tool=True, store=store)

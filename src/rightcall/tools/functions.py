@@ -130,6 +130,8 @@ class LocalTool(Struct, frozen=True, eq=False):
     state: Callable[[Mapping[str, Any]], object] | None = None
     preview: Callable[[Mapping[str, Any]], Any] | None = None
     paths: tuple[str, ...] = ()
+    guesses: bool = False
+    """Nobody said which of its arguments are paths: those count that are named like one."""
     commands: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     convert: "Converter | None" = None
@@ -170,7 +172,7 @@ class Declared(TypedDict, total=False):
     timeout: float | None
     state: Callable[[Mapping[str, Any]], object] | None
     preview: Callable[[Mapping[str, Any]], Any] | None
-    paths: Iterable[str]
+    paths: Iterable[str] | None
     commands: Iterable[str]
     example: Mapping[str, Any] | None
 
@@ -185,7 +187,7 @@ class _Declaration(Struct, frozen=True, kw_only=True):
     timeout: Any = None
     state: Any = None
     preview: Any = None
-    paths: Any = ()
+    paths: Any = None
     commands: Any = ()
     example: Any = None
 
@@ -200,7 +202,8 @@ def tool(function: Any = None, **declared: Any) -> Any:
     `effects`: read, write, execute, network; leave it out and the tool counts as all of them. `repeatable`: calling it
     again and again is right (polling). `timeout`: seconds. `state`: a function of the arguments whose value changes
     when what the tool touches does. `preview`: a function of the arguments that says what would happen. `paths` and
-    `commands`: which arguments hold paths and command lines. `example`: the arguments of a right call.
+    `commands`: which arguments hold paths and command lines; without `paths` those that are named like one, with an
+    empty list none. `example`: the arguments of a right call.
 
     >>> @tool(effects=["read"])
     ... def add(a: int, b: int) -> int:
@@ -243,7 +246,7 @@ def _record(function: Any, said: _Declaration) -> LocalTool:
     called = checked_name(said.name if said.name is not None else definition["name"])
     schema = definition["parameters"]
     words = checked_effects(called, said.effects)
-    places = checked_places(called, "paths", said.paths, schema)
+    places = checked_places(called, "paths", () if said.paths is None else said.paths, schema)
     reads_only = words is not None and set(words) <= {"read"}
     if iscoroutinefunction(said.state):
         raise ToolError(f"{called}: state is asked before and after each call and must not be asynchronous")
@@ -262,6 +265,7 @@ def _record(function: Any, said: _Declaration) -> LocalTool:
         state=checked_function(called, "state", said.state),
         preview=checked_function(called, "preview", said.preview),
         paths=places,
+        guesses=said.paths is None,
         commands=checked_places(called, "commands", said.commands, schema),
         example=checked_example(called, said.example, schema),
         convert=converter(function),

@@ -1,6 +1,8 @@
 """A policy that merely lay in the project, a project that may be hostile: it can make a hook stricter, never milder."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.watch import load_policy
 from rightcall.record.admission import Reply, answer
 from rightcall.record.notes import remember_tools
+from support.cli import environment
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -214,3 +217,61 @@ def test_a_hook_listens_to_its_own_hosts_word_on_the_project(tmp_path: Path, mon
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(other))
     assert project_folder(host="claude") == str(other)
     assert project_folder(host="gemini") == project_folder(host="codex") == str(tmp_path)
+
+
+def run_hook(host: str, cwd: Path, sent: bytes, *words: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "rightcall", "hook", host, *words], input=sent, capture_output=True, check=False,
+        cwd=cwd, env=environment(XDG_STATE_HOME=str(cwd / "state"), HOME=str(cwd)) | variables, timeout=30,
+    )  # fmt: skip
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_a_policy_in_a_folder_above_denies_what_lies_beside_it(tmp_path: Path, host: str) -> None:
+    for folder in (".git", "private", "sub"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "rightcall.toml").write_text('version = 1\n[policy.paths]\ndeny = ["private/**"]\n')
+    told: dict[str, Any] = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(tmp_path / "sub")}
+    told |= {"turn_id": "t", "tool_use_id": "u"}
+    secret = str(tmp_path / "private" / "x.txt")
+    calls = [("Bash", {"command": f"cat {secret}"}), ("Bash", {"command": "cat ../private/x.txt"})]
+    calls += [("Read", {"file_path": secret})] if host == "claude" else []
+    for tool, given in calls:
+        sent = json.encode({**told, "tool_name": tool, "tool_input": given})
+        at = {"CLAUDE_PROJECT_DIR": str(tmp_path / "sub")} if host == "claude" else {}
+        done = run_hook(host, tmp_path / "sub", sent, **at)
+        assert json.decode(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny", (tool, done)
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("named", ["--root", "CLAUDE_PROJECT_DIR"])
+def test_a_project_that_is_not_there_is_no_leave_to_judge_by_another_folders_policy(tmp_path: Path, named: str) -> None:
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    gone = str(tmp_path / "gone")
+    words, at = (["--root", gone], {}) if named == "--root" else ([], {named: gone})
+    done = run_hook("claude", tmp_path, event(), *words, **at)
+    assert json.decode(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert f"the project's folder '{gone}' does not exist" in done.stderr.decode()
+    assert run_hook("claude", tmp_path, event(), *words, "--mode", "observe", **at).stdout == b""
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("words", [["--root", ""], ["--root="], ["--policy", ""], ["--root"]])
+def test_an_option_without_a_value_stops_the_call(tmp_path: Path, words: list[str]) -> None:
+    done = run_hook("claude", tmp_path, event(), *words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"needs a value" in done.stderr
+
+
+@pytest.mark.promise("P-15")
+def test_a_hook_that_was_started_in_a_folder_that_is_gone_stops_the_call(tmp_path: Path) -> None:
+    """Any other exit code than 2 would let the call run."""
+    (tmp_path / "gone").mkdir()
+    start = f'rmdir ../gone && exec "{sys.executable}" -m rightcall hook claude'
+    done = subprocess.run(
+        ["sh", "-c", start], input=event(), capture_output=True, check=False, cwd=tmp_path / "gone", env=environment(),
+        timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the folder that it was started in is gone" in done.stderr

@@ -77,7 +77,8 @@ class Usage(Exception):
 
 
 class Unanswered(Exception):
-    """A server has taken the event and does not say what came of it; nobody else may judge it a second time."""
+    """Nobody can judge the event: its project is not there; or a server has taken it and does not say what came of it,
+    and nobody else may judge it a second time."""
 
 
 def is_hook(arguments: list[str]) -> bool:
@@ -143,6 +144,8 @@ def _tell_misuse(arguments: list[str], wrong: "Usage") -> int:
 
 def _answer(options: Options, watch: "Watch") -> str:
     event = _read()
+    if not os.path.isdir(options.root):  # in any other folder another policy would hold, or none
+        raise Unanswered(f"the project's folder {options.root!a} does not exist; start the host in one that does")
     if options.policy is not None:
         told = ask_server(options, event, watch.allow)
         if told is not None:
@@ -159,17 +162,19 @@ def read_options(arguments: list[str]) -> Options:
         name, equals, value = rest.pop(0).partition("=")
         if name not in ("--policy", "--mode", "--as", "--caller", "--root"):
             raise Usage(f"unknown option {name[:40]!a}: expected --policy, --mode, --as or --root")
-        if not equals:
-            if not rest:
-                raise Usage(f"{name} needs a value")
-            value = rest.pop(0)
+        value = value if equals or not rest else rest.pop(0)
+        if not value:
+            raise Usage(f"{name} needs a value")
         given["--as" if name == "--caller" else name] = value  # --caller is in settings that were written earlier
     mode = given.get("--mode")
     if mode is not None and mode not in MODES:
         raise Usage(f"--mode is one of {', '.join(reversed(MODES))}, not {mode[:40]!a}")
-    root = project_folder(given.get("--root"), arguments[0])
     named = given.get("--policy")
-    policy = os.path.abspath(named) if named else policy_of_project(root)
+    try:
+        root = project_folder(given.get("--root"), arguments[0])
+        policy = os.path.abspath(named) if named else policy_of_project(root)
+    except FileNotFoundError:
+        raise Usage("the folder that it was started in is gone; start the host in one that is there") from None
     terminal = arguments[0] != "gemini" or _has_terminal()
     return Options(arguments[0], policy, root, mode, given.get("--as"), terminal, not named)
 

@@ -20,10 +20,10 @@ _LONGEST_ADDRESS = 100
 
 
 def project_folder(given: str | None = None, host: str = "") -> str:
-    """The folder of the project, as the host tells it; else the one that the hook is started in."""
+    """The folder of the project, as it was given or the host tells it, whether it is there or not; else the one that
+    the hook is started in."""
     named = given or os.environ.get(PROJECT_VARIABLES.get(host, ""))
-    folder = os.path.abspath(named) if named else os.getcwd()
-    return folder if os.path.isdir(folder) else os.getcwd()
+    return os.path.abspath(named) if named else os.getcwd()
 
 
 def policy_of_project(folder: str) -> str | None:
