@@ -17,7 +17,17 @@ from rightcall.errors import ToolError
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
 from support.cli import environment
-from support.spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, ON_DRIVES, PATHS, TARGETS, spelled_paths
+from support.spelling_table import (
+    DENY,
+    HARMLESS,
+    IN_EXECUTORS,
+    NAMES,
+    ON_DRIVES,
+    PATHS,
+    TARGETS,
+    make_deep,
+    spelled_paths,
+)
 
 pytestmark = pytest.mark.promise("P-15")
 
@@ -141,6 +151,35 @@ def test_links_are_followed_and_their_names_count_whatever_the_way_to_the_root_i
             assert door.judge("read_file", {"path": path}, space="files").action == "allow", path
             assert executor.run({"name": "look", "arguments": {"path": path}}).ok, path
     assert len(seen) == 3
+
+
+def test_no_link_is_too_deep_to_be_followed_at_any_door(tmp_path: Path) -> None:
+    for name in (".env", "private/a.txt", "rightcall.toml"):
+        _write(tmp_path / name, TREASURE)
+    deep = make_deep(tmp_path, {"a.txt": ".env", "folder": "private", "policy": "rightcall.toml", "out": ".."})
+    seen: list[str] = []
+
+    @tool(effects=["read"], paths=["path"])
+    def look(path: str) -> str:
+        seen.append(path)
+        return "looked"
+
+    executor = Executor.open_sync(tmp_path, POLICY, store="memory", tools=[look], code=True)
+    with executor, Door.open("claude-code", POLICY, root=tmp_path, tools=builtin_tools("claude")) as door:
+        for name in ("a.txt", "folder/a.txt", "folder/new", "policy", "out/x"):
+            path = f"{deep}/{name}"
+            assert os.path.lexists(tmp_path / deep) is False
+            calls = [
+                door.judge("Read", {"file_path": path}),
+                door.judge("Write", {"file_path": path, "content": ""}, cwd=str(tmp_path)),
+                door.judge("Bash", {"command": f"cat {path}"}),
+                door.judge("Bash", {"command": f"cat {path}/../x"}),
+                *(door.judge("x", {key: path}, space="files") for key in ("path", "file", "source", "files")),
+            ]
+            assert {(call.action, call.decision.rule) for call in calls} == {("deny", "path:unjudged")}, name
+            assert not executor.run({"name": "look", "arguments": {"path": path}}).ok
+            assert not executor.run({"name": "code/read", "arguments": {"path": path}}).ok
+    assert seen == []
 
 
 def test_a_relative_path_counts_from_the_folder_that_its_host_or_server_works_in(at_home: Path) -> None:

@@ -4,6 +4,7 @@ target added here is tried in every spelling, and a spelling on every target."""
 import os
 from collections.abc import Callable, Iterator
 from itertools import cycle
+from pathlib import Path
 from urllib.parse import quote
 
 LOOK_ALIKES = {"a": "\u0430", "c": "\u0441", "e": "\u0435", "i": "\u0456", "o": "\u03bf", "p": "\u0440", "s": "\u0455"}
@@ -166,3 +167,20 @@ NAMES: dict[str, Callable[[str], str]] = {
     "other dash": lambda name: name.replace("_", "\u2010"),
     "joined camel": lambda name: look_alike(NAMES["camel"](name)),
 }
+
+
+def make_deep(root: Path, links: dict[str, str]) -> str:
+    """Folders below a root, so deep that a path from the root can be opened and one from the top of the file system is
+    too long; and links at their end to what lies in the root. Returns the folder's path from the root."""
+    parts = ["d" * 200] * ((4060 - len("folder/new.py")) // 201)
+    parts.append("e" * (4060 - len("folder/new.py") - 201 * len(parts)))
+    at = os.open(root, os.O_RDONLY)
+    for part in parts:
+        os.mkdir(part, dir_fd=at)
+        below = os.open(part, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    for name, to in links.items():
+        os.symlink("../" * len(parts) + to, name, dir_fd=at)
+    os.close(at)
+    return "/".join(parts)

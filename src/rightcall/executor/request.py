@@ -382,6 +382,9 @@ def _names_below(whole: str, base: str) -> Iterator[str]:
         above, last = os.path.split(above)
         rest = os.path.join(last, rest) if rest else last
         at = follow(above)
+        if at == NOWHERE:
+            yield NOWHERE
+            return
         called = os.path.join(at, rest)
         if (name := _below(called, base)) is not called:
             yield name

@@ -336,7 +336,10 @@ def _ordinal(number: int) -> str:
 # half: the tools that open files check again what they opened).
 
 _SECRET_NAME = "This name is on the list of secret names, which are refused whether or not there is such a file."
-_PLAINLY = "Write the plain path of the file: at most 4,096 characters, no NUL, no other encoding."
+_PLAINLY = (
+    "Write the plain path of the file: at most 4,096 characters with the folder that it counts from, no NUL, no other "
+    "encoding, and only through folders that this user may enter."
+)
 
 
 def inside(request: Request, _facts: Facts) -> Decision | None:

@@ -1,12 +1,15 @@
 """Where paths lead."""
 
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from rightcall.base.files.guarded import follow, names_if_straight
+from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight
+from support.spelling_table import make_deep
 
 
 @pytest.fixture
@@ -31,12 +34,52 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "path",
     ["src/a.py", "src/new.py", "new/deep/er.py", "in/a.py", "in/new.py", "in/new/er.py", "file", "file/new.py", "gone",
-     "gone/new.py", "far/new.py", "loop", "loop/new.py", "src/../new.py", "in/../new.py", "src/a.py/new.py", "src/",
-     "new/", "new/./er.py", "new/../er.py", ".", "one.py (deleted)", "src/new.py (deleted)"],
+     "gone/new.py", "far/new.py", "src/../new.py", "in/../new.py", "src/a.py/new.py", "src/",
+     "new/", "new/./er.py", "new/../er.py", "gone/../er.py", "n" * 300,
+     "n" * 300 + "/../er.py", ".", "one.py (deleted)", "src/new.py (deleted)"],
 )  # fmt: skip
 def test_a_path_leads_where_the_system_says_also_where_nothing_is(tree: Path, path: str) -> None:
     whole = f"{tree}/{path}"
     assert follow(whole) == os.path.realpath(whole)
+
+
+def test_a_link_that_leads_in_a_circle_leads_nowhere(tree: Path) -> None:
+    for path in ("loop", "loop/new.py", "loop/../one.py"):
+        assert follow(f"{tree}/{path}") == NOWHERE
+        assert names_if_straight(str(tree), path) == 0
+        with pytest.raises(Unjudged):
+            destinations(str(tree), path)
+
+
+@pytest.mark.promise("P-15")
+def test_nobody_says_where_a_path_leads_that_is_too_deep_to_be_looked_at(tree: Path) -> None:
+    """Whoever starts in the root opens it: only from the top of the file system its name is too long."""
+    deep = make_deep(tree, {"file": "src/a.py", "folder": "src"})
+    names = [f"{deep}/{name}" for name in ("file", "folder/a.py", "folder/new.py", "new.py")]
+    for name in [*names, *(f"./{name}" for name in names)]:
+        assert follow(f"{tree}/{name}") == NOWHERE
+        assert names_if_straight(str(tree), name) == 0
+        with pytest.raises(Unjudged):
+            destinations(str(tree), name)
+    above, below = deep[: 201 * 10 - 1], deep[201 * 10 :]
+    (tree / "way").symlink_to(above)
+    assert follow(f"{tree}/way/{below}/file") == f"{tree}/src/a.py"  # the system follows this one
+    assert follow(f"{tree}/way/{below}/new.py") == NOWHERE
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root can look as somebody else")
+def test_nobody_says_where_a_path_leads_through_a_closed_folder() -> None:
+    """A tool may run as somebody who sees more."""
+    ask = (
+        "import os, sys; from rightcall.base.files.guarded import follow, names_if_straight\n"
+        "os.seteuid(65534); print(ascii(follow(sys.argv[1] + '/closed/link')), names_if_straight(*sys.argv[1:]))"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # not below tmp_path, which nobody else may enter
+        os.chmod(folder, 0o755)
+        os.mkdir(f"{folder}/closed", 0o700)
+        os.symlink("..", f"{folder}/closed/link")
+        told = subprocess.run([sys.executable, "-c", ask, folder, "closed/link"], capture_output=True, text=True)
+    assert told.stdout == f"{NOWHERE!a} 0\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the number is not told")

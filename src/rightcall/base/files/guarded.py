@@ -325,31 +325,45 @@ def destinations(base: str, written: str) -> list[str]:
     if "\0" in written or len(written) > LONGEST:
         raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
     whole = os.path.join(base, written)
-    to = follow(whole)
+    to = _followed(whole)
     if to == whole and to[:6] != "/proc/":  # no link, and nothing to leave out
         return [to]
     found = {to: None}
     ways = [whole]
     if ".." in written:
         ways.append(os.path.normpath(whole))
-        found[follow(ways[1])] = None
+        found[_followed(ways[1])] = None
     found |= dict.fromkeys(there for way in ways if (there := _of_another_process(way, base)))
     return list(found)
+
+
+def _followed(path: str) -> str:
+    if (to := follow(path)) == NOWHERE:
+        raise Unjudged("it leads through what cannot be looked into")
+    return to
 
 
 def _of_another_process(path: str, base: str) -> str | None:
     """Where a path leads that goes through the folder or the root of a process: whoever opens it starts in the base,
     and not where we do. None for every other path. Raises Unjudged for one through an open file."""
-    at, todo, links, met = "", path.split("/")[::-1], 0, False
+    to, met = _walk(path, base)
+    return to if met else None
+
+
+def _walk(path: str, base: str | None = None) -> tuple[str, bool]:
+    """Where a whole path leads, name by name, whether or not anything is there. With a base also through the folder and
+    the root of a process, and whether it does. Raises Unjudged where nobody can say whether a name is a link."""
+    at, todo, links, gone, met = "", path.split("/")[::-1], 0, 0, False
     while todo:
         name = todo.pop()
         if name == "..":
             at = at.rpartition("/")[0]
+            gone = gone if len(at) >= gone else 0
         if name in ("", ".", ".."):
             continue
-        at = f"{at}/{name}"
-        if at.startswith("/proc/") and (through := re.fullmatch(_PROCESS, at)) is not None:
-            met = True
+        above, at = at, f"{at}/{name}"
+        if base is not None and at.startswith("/proc/") and (through := re.fullmatch(_PROCESS, at)) is not None:
+            met, gone = True, 0
             if through[1] == "cwd":
                 at = base
             elif through[1] == "root":
@@ -357,21 +371,45 @@ def _of_another_process(path: str, base: str) -> str | None:
             elif todo:
                 raise Unjudged("it leads through an open file of a process")
             continue
-        try:
-            to = os.readlink(at)
-        except (OSError, ValueError):
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise Unjudged("it leads through too many links")
-        at = "" if to.startswith("/") else at.rpartition("/")[0]
-        todo += to.split("/")[::-1]
-    return (at or "/") if met else None
+        to = None if gone else _link_at(above, name)
+        if to is None:  # nor is there anything below it
+            gone = gone or len(at)
+        elif to:
+            links += 1
+            if links > _MOST_LINKS:
+                raise Unjudged("it leads through too many links")
+            at = "" if to.startswith("/") else above
+            todo += to.split("/")[::-1]
+    return at or "/", met
+
+
+def _link_at(above: str, name: str) -> str | None:
+    """Where a link leads, "" for what is none, None where nothing is. Raises Unjudged where the system does not say:
+    somebody who starts in a lower folder, or may see more than we do, may open it all the same."""
+    try:
+        return os.readlink(f"{above}/{name}")
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return ""
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        if error.errno == errno.ENAMETOOLONG and _is_no_name(above or "/", name):
+            return None
+        raise Unjudged("a folder in it cannot be looked into") from error
+
+
+def _is_no_name(folder: str, name: str) -> bool:
+    """Whether nothing in a folder can have a name as long as this."""
+    try:
+        return len(os.fsencode(name)) > os.pathconf(folder, "PC_NAME_MAX")
+    except (OSError, ValueError):
+        return False
 
 
 def follow(path: str) -> str:
-    """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
-    quick where the kernel tells."""
+    """Where a path leads, after every link, whether or not anything is there; NOWHERE where nobody can say it. Like
+    `os.path.realpath`, which takes what it may not look at for no link, and several times as quick where the kernel
+    tells."""
     if not _AS_A_NAME:
         return _resolve(path)
     try:
@@ -416,9 +454,11 @@ def _follow_new(path: str) -> str:
 
 def _resolve(path: str) -> str:
     try:
-        return os.path.realpath(path)
-    except PermissionError:  # a link of a process that is not ours
-        return os.path.abspath(path)
+        if sys.platform == "win32":
+            return os.path.realpath(path)
+        return _walk(path if path[:1] == "/" else os.path.join(os.getcwd(), path))[0]
+    except (OSError, ValueError):
+        return NOWHERE
 
 
 def _bare(path: str) -> str:

@@ -10,6 +10,7 @@
 import re
 from typing import Literal
 
+from rightcall.base.files.guarded import follow
 from rightcall.base.text import escaped, regex
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.actions import (
@@ -61,7 +62,7 @@ from rightcall.policy.commands.paths import (
     use_of,
     with_dots,
 )
-from rightcall.policy.commands.places import Place, SeenPath, followed, is_device, is_disk
+from rightcall.policy.commands.places import Place, SeenPath, is_device, is_disk
 from rightcall.policy.commands.rules import found_in, never_ends
 from rightcall.policy.commands.runs import (
     FETCHERS,
@@ -416,7 +417,7 @@ class Findings:
             self.add("ask", "command:credentials", f"`{shown}` holds credentials")
         if not writes:
             return
-        real = whole if unknown else followed(whole)
+        real = whole if unknown else follow(whole)
         for path in {whole, real}:
             if is_disk(path):
                 self.add("deny", "command:catastrophic", f"`{shown}`: writing to a whole disk destroys what is on it")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from rightcall.base.files.guarded import NOWHERE, follow
 from rightcall.base.files.rules import component
 from rightcall.base.text import regex
 from rightcall.policy.commands.places import Place, is_cut, names_in
@@ -487,8 +488,8 @@ def _through_links(path: str, folders: tuple[str, ...]) -> Iterator[str]:
         return
     for folder in folders:
         whole = os.path.join("/" if HOLE in folder else folder, path)
-        real = os.path.realpath(whole)
-        if real != os.path.realpath(os.path.normpath(whole)):
+        real = follow(whole)
+        if real == NOWHERE or real != follow(os.path.normpath(whole)):
             yield real
 
 

@@ -278,21 +278,13 @@ def _spare(temporary: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*spare, *map(os.path.realpath, spare))))
 
 
-def followed(path: str) -> str:
-    """Where the links in a path lead."""
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
-
-
 def _followed_up_to_wildcards(path: str) -> str:
-    """The same for the part of a path that is known."""
+    """Where the links lead in the part of a path that is known."""
     found = WILD.search(path.replace(HOLE, "*"))
     if found is None:
-        return followed(path)
+        return follow(path)
     known = path.rfind("/", 0, found.start())
-    return followed(path[:known] or "/").rstrip("/") + path[known:]
+    return follow(path[:known] or "/").rstrip("/") + path[known:]
 
 
 def is_device(path: str) -> bool:
