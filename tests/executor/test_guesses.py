@@ -125,6 +125,63 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     assert passing(door, harmless, "write_file") == harmless
 
 
+PADDING = {
+    "./": ".env", "%2e/": ".env", "%252e/": ".env", ".\\": ".env", "x/%2e%2e/": ".env", "x\\..\\": "private/x",
+    "\uff0e/": ".env", "/": "srv/.env", " ": ".env", "%2e%2e/": "srv/.env", "./ /../": ".env",
+    "\u2024\u2024/": "srv/.env",
+}  # fmt: skip
+
+
+@pytest.mark.promise("P-15")
+def test_padding_hides_a_path_under_no_name(door: Door) -> None:
+    names = (
+        "file", "files", "folder", "directory", "dir", "program", "source", "target", "input", "location", "uri", "url",
+        "path", "attachment",
+    )  # fmt: skip
+    padded = [padding * (5000 // len(padding)) + path for padding, path in PADDING.items()]
+    hidden: list[Any] = [
+        *({name: path} for name in names for path in padded),
+        *({"files": [{"name": path}]} for path in padded), *({"files": {path: "text"}} for path in padded),
+        *({name: f".env{sign}" + "x" * 5000} for name in ("file", "source") for sign in "?#:"),
+        {"source": "[" + "x" * 5000 + "](.env)"}, {"file": "$" + "X" * 5000 + "/.env"},
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+
+
+def test_long_text_and_data_are_no_paths(door: Door) -> None:
+    sentence = "Is .env read and/or ../private/x written? It depends: 50% of all teams (see #12) say yes. "
+    long = [
+        sentence * 100, "Why? " + sentence * 100, sentence.replace("e", "\u00e9") * 100,
+        "iVBORw0KGgo//A/b+9" * 500 + "==",
+        "data:image/png;base64," + "iVBORw0KGgo//A/b+9" * 500, "var a=b?c:d/e;f('../x/y');" * 300,
+        "<a href='../x.html?a=b#c'>x</a>" * 300, "A" * 5000,
+    ]  # fmt: skip
+    names = ("source", "input", "target", "file", "image", "document", "template", "to", "new", "output")
+    harmless = [{name: value} for name in names for value in long]
+    assert passing(door, harmless) == harmless
+
+
+@pytest.mark.promise("P-15")
+def test_an_address_without_a_scheme_is_a_path(door: Door) -> None:
+    (Path(door.root) / "me").symlink_to(".")
+    paths = (
+        ".env", "sub/../.env", "%2eenv", "me/.env", "private/x", "server.pem", "$PWD/.env", "me/private/new", "~/.env",
+        "x\\..\\.env", "C:\\x\\..\\.env", "foo:/../.env", "foo://../.env", "a.b://%2e%2e/private/x", "\uff0eenv",
+        f"vscode://file{door.root}/.env", "file:.env",
+    )  # fmt: skip
+    names = ("uri", "url", "resource_uri", "uris", "url_to_fetch", "href", "link")
+    assert passing(door, [{name: path} for name in names for path in paths]) == []
+    harmless: list[Any] = [
+        *({name: address} for name in names for address in (
+            "example.com/private/x", "example.com", "https://example.com/a/../.env", "HTTPS://example.com/%2eenv",
+            "mailto:a@example.com", "localhost:8080/x", "memo://insights", "s3://bucket/key", "about:blank", "private",
+            "docs/index.html", "#top", "?page=2",
+        )),
+        {"endpoint": "repos/o/r/actions/secrets"}, {"address": "Example St. 5, Secrets"}, {"webhook": "hooks/secrets"},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless
+
+
 @pytest.mark.promise("P-03")
 def test_a_folder_that_was_a_link_to_another_one_before_is_followed_anew(door: Door) -> None:
     link, row = Path(door.root) / "work", {"command": "cat x", "cwd": "work"}

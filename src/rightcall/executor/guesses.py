@@ -2,7 +2,6 @@
 whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text. And
 repeated calls, where nobody can say whether anything has changed meanwhile."""
 
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -12,6 +11,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall import LateLog
+from rightcall.base.files.guarded import LONGEST, unpadded
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
@@ -248,25 +248,36 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
         return ""
     if bare[:5].lower() == "file:":
         return bare
-    if "://" in bare[:20] and (kind == "url" or not _climbs(bare)):
+    if _is_address(plain, kind, bare):
         return ""
-    if kind == "url" and bare[0] not in "/.~\\" and not any(word in plain for word in _PATH_WORDS):
+    if kind in _UNSURE_KINDS and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
         return ""
-    if kind == "place" and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
-        return ""
-    if len(bare) > _LONGEST_PATH and not is_named:
-        bare = os.path.normpath(bare)  # data, perhaps, or a path with padding
-        return bare if len(bare) <= _LONGEST_PATH else ""
-    return text
+    return text if len(bare) <= LONGEST or is_named else unpadded(bare)
+
+
+def _is_address(plain: str, kind: Kind, bare: str) -> bool:
+    """Whether a text leads to another machine, or names something there. Where an address is expected and this has no
+    scheme, it is a path."""
+    scheme = _SCHEME.match(bare)
+    if scheme is not None and (kind == "url" or scheme[2]):
+        return (kind == "url" and scheme[1].lower() in _OF_THE_WEB) or not _climbs(bare)
+    return kind == "url" and plain in _NO_FILES and bare[0] not in "/.~\\"
 
 
 def _climbs(address: str) -> bool:
-    """Whether an address may lead elsewhere for whoever takes it for a path: `x://../.env` is `.env`."""
-    return not address.isascii() or any(sign in address for sign in ("..", "%", "\\"))
+    """Whether an address may lead elsewhere for whoever takes it for a path, or opens it in an editor: `x://../.env` is
+    `.env`."""
+    return not address.isascii() or any(sign in address for sign in _CLIMBING)
 
 
 _NAMED = ("path", "paths", "filename", "filenames")
-_LONGEST_PATH = 4096
+_CLIMBING = ("..", "%", "\\", "://file/", "://open/", "://vscode-remote/")
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
+"""A single letter is a drive."""
+_OF_THE_WEB = frozenset(("http", "https", "ws", "wss"))
+_NO_FILES = frozenset(("endpoint", "address", "webhook"))
+"""Names of what is elsewhere, whatever it is called there."""
+_UNSURE_KINDS = frozenset(("place", "url"))
 _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 
 

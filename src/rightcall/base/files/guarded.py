@@ -480,7 +480,10 @@ def _from_here(path: str) -> str:
 def _unmarked(path: str) -> str:
     """Without what points into a file (`x#L1`, `x?raw=1`) and what is around a link to one (`[x](y)`)."""
     linked = re.fullmatch(_LINK, path, re.DOTALL) if path[:1] in "[!" else None
-    return linked[1] if linked is not None else re.sub(r"[?#][^/]*\Z", "", path)
+    if linked is not None:
+        return linked[1]
+    above, slash, name = path.rpartition("/")
+    return above + slash + re.split("[?#]", name, maxsplit=1)[0]
 
 
 def _opened_by_editor(path: str) -> str:
@@ -530,6 +533,38 @@ _WAYS = (
     _bare, _expanded, _from_here, _addressed, _opened_by_editor, _unmarked, _decoded, _separated, _trimmed,
     _in_plain_signs,
 )  # fmt: skip
+
+
+_WAYS_WITHOUT_CUTS = tuple(way for way in _WAYS if way not in (_unmarked, _trimmed))
+_MOST_ROUNDS = 4
+_CLIMBS = r"\A/*(?:\.\./)+"
+
+
+def unpadded(written: str) -> str:
+    """What a text that is too long for a path may be all the same, to somebody who decodes it and leaves out what leads
+    nowhere: itself where that makes a path of it, which nobody will judge; else what stands before a sign that may end
+    a path. Empty where nobody can open it: data, and prose.
+
+    >>> unpadded("%2e/" * 2000 + "x")[:8], unpadded("Why? " + "it is long " * 500), unpadded("A/b+" * 2000)
+    ('%2e/%2e/', 'Why', '')
+    """
+    one = written
+    for _ in range(_MOST_ROUNDS):
+        before = one
+        for read in _WAYS_WITHOUT_CUTS:
+            one = read(one) or one
+        if one == before:
+            break
+    if len(_shortest(one)) <= LONGEST:
+        return written
+    cut = _shortest(_trimmed(_unmarked(one)))
+    return cut if len(cut) <= LONGEST else ""
+
+
+def _shortest(path: str) -> str:
+    """Without what leads nowhere, from a folder as high as the path climbs."""
+    plain = os.path.normpath(path)
+    return plain if len(plain) <= LONGEST else re.sub(_CLIMBS, "/", plain)
 
 
 # ── whole ──
