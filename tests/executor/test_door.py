@@ -41,6 +41,12 @@ def records(door: Door) -> list[AuditEntry]:
     return door.store.look(lambda tables: [one for one in tables.entries() if one.kind != "policy"])
 
 
+def test_a_record_names_the_policy_it_was_judged_by() -> None:
+    with door_of({"policy": {"repeats": 0}}) as door:
+        door.judge("read_file", {"path": "a"}, space="files")
+        assert read_call(records(door)[0].body).policy == door.policy.digest
+
+
 @pytest.fixture
 def door() -> Iterator[Door]:
     with door_of() as door:

@@ -32,6 +32,7 @@ from rightcall.executor.calls import (
     end_body,
     faulty,
     hush_reasons,
+    reason_told,
     record_later,
     tell_people,
     unrecorded,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 
     from rightcall.base.telemetry import Telemetry
     from rightcall.executor.executor import PolicySource, StoreSource
+    from rightcall.executor.lookups import Lookup
     from rightcall.executor.toolbox import Toolbox
     from rightcall.gate.gate import Gate
     from rightcall.types import Mode, Reading
@@ -397,13 +399,43 @@ class Door:
         except StoreError:
             return True
 
+    def refuses(self, lookup: Lookup) -> Decision | None:
+        """Why a request for a resource, a prompt or a completion is refused, recorded; None where it passes."""
+        from rightcall.executor.lookups import decided_lookup, lookup_request, refused_body  # late: as above
+
+        self._look()
+        caller, now = lookup.caller or self.caller, self.store.clock.now()
+        here = self._here(caller, lookup.space)
+        request = lookup_request(here, map(tool_name, self._known.get(lookup.space, ())), lookup, now)
+        try:
+            decision = self.store.look(partial(decided_lookup, request=request))
+            if decision is None:
+                return None
+            decision = replace(decision, reason=reason_told(decision.reason, lookup.params, self._redactor))
+            body = refused_body(here, self._who(caller, lookup.context), lookup)
+            work = partial(refuse, caller=caller, digest=body.digest, decision=decision, body=body, at=now)
+            return self.store.transact(work).decision
+        except StoreError as error:
+            return unrecorded(error).decision
+
+    def leaves_out(self, space: str, caller: str | None = None) -> bool:
+        """Whether a caller may use nothing of a server."""
+        from rightcall.executor.lookups import left_out
+
+        self._look()
+        here = self._here(caller or self.caller, space)
+        is_watched = here.policy.mode_for("", here.host) == "observe"
+        return not is_watched and left_out(here, map(tool_name, self._known.get(space, ()))) is not None
+
+    def _who(self, caller: str, context: str | None, step: str | None = None) -> Who:
+        return Who(
+            caller, context, step, self._setup.provider or "", policy=self._current.digest, packs=self._packs_digest
+        )
+
     def _ask(self, name: Any, arguments: Any, around: CallContext) -> Asked:
         self._look()
         setup, space, cwd = self._setup, around.space, around.cwd
-        who = Who(
-            around.caller or self.caller, around.context, around.step, setup.provider or "",
-            policy=self._current.digest, packs=self._packs_digest,
-        )  # fmt: skip
+        who = self._who(around.caller or self.caller, around.context, around.step)
         here = self._here(who.caller, space)
         if cwd:
             here = replace(here, folders=self._folders(space, cwd), cwd=self._elsewhere_than_root(cwd))

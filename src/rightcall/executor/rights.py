@@ -117,7 +117,7 @@ def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> E
     """A tool whose definition nobody has seen; the policy may say all the same what it does. `listed`: its server has
     told its tools, and this one was not among them, or cannot be read: had it been known before, it has changed."""
     said = asked_effects(server, name)
-    tool = UNKNOWN if said is None else _with_effects(UNKNOWN, said)
+    tool = UNKNOWN if said is None else with_effects(UNKNOWN, said)
     return replace(tool, definition=NOT_TOLD, described=_UNREADABLE_TEXT) if listed else tool
 
 
@@ -398,10 +398,10 @@ def _doing(one: Equipped, server: Server | None, stated: Mapping[str, tuple[Effe
     said = asked_effects(server, one.tool.name)
     own = stated.get(one.tool.name)
     effects = said if said is not None else frozenset(own) if own is not None else ALL_EFFECTS
-    return _with_effects(one, effects)
+    return with_effects(one, effects)
 
 
-def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
+def with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
     tool = replace(one.tool, effects=effects, effects_declared=effects is not ALL_EFFECTS)
     return replace(one, tool=tool, side_effects=not effects <= {"read"})
 

@@ -72,7 +72,11 @@ _fields = Decoder(dict[str, Raw])
 _WRONG: Final = (DecodeError, RecursionError, ValueError)
 _MESSAGE_KEYS: Final[frozenset[str]] = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _CALL_KEYS: Final[frozenset[str]] = frozenset(("name", "arguments", "_meta", "task", "inputResponses", "requestState"))
-_FOLDED: Final = {keys: {key.casefold(): key for key in keys} for keys in (_MESSAGE_KEYS, _CALL_KEYS)}
+_OF_THE_REQUEST: Final = ("_meta", "inputResponses", "requestState")
+_LOOKUP_KEYS: Final[frozenset[str]] = frozenset(
+    ("name", "uri", "arguments", "ref", "argument", "context", *_OF_THE_REQUEST)
+)
+_FOLDED: Final = {keys: {key.casefold(): key for key in keys} for keys in (_MESSAGE_KEYS, _CALL_KEYS, _LOOKUP_KEYS)}
 
 
 def read(line: Bytes) -> Message | None:
@@ -196,6 +200,26 @@ def _arguments(found: Any, line: Bytes | None) -> Any:
 def mapping(found: Any) -> Mapping[str, Any]:
     """An object as it is, anything else as an empty one."""
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType] - somebody else wrote it
+
+
+def looked_up(line: Bytes) -> dict[str, Any] | None:
+    """What a request for a resource, a prompt or a completion names, as arguments of a tool would: what is to be
+    completed stands under its name. None where it cannot be read, or in two ways.
+
+    >>> looked_up(b'{"method": "completion/complete", "params": {"argument": {"name": "path", "value": ".e"}}}')
+    {'argument': {'name': 'path', 'value': '.e', 'path': '.e'}}
+    """
+    whole = value(line)
+    params = mapping(mapping(whole).get("params"))
+    if whole is None or duplicate_keys(bytes(line).decode("utf-8", "replace"), whole):
+        return None
+    if _almost(params, _LOOKUP_KEYS) is not None:
+        return None
+    found = {key: one for key, one in params.items() if key not in _OF_THE_REQUEST}
+    argument = mapping(found.get("argument"))
+    if isinstance(name := argument.get("name"), str):
+        found["argument"] = {**argument, name: argument.get("value")}
+    return found
 
 
 def changed(line: Bytes, params: Mapping[str, Any], without: tuple[str, ...] = ()) -> bytes:

@@ -460,14 +460,15 @@ class News:
         if client is not None and _is_loud_enough(level, client.level):
             (cause.emit if cause is not None else client.send)(notification(MESSAGE, params))
 
-    async def listen(self, exchange: Exchange, tasks: Sequence[str] = ()) -> Answer:
-        """`subscriptions/listen`: its answer comes when it ends. `tasks` are those that it may hear of."""
+    async def listen(self, exchange: Exchange, resources: Sequence[str] = (), tasks: Sequence[str] = ()) -> Answer:
+        """`subscriptions/listen`: its answer comes when it ends. `resources` and `tasks` are those that it may hear
+        of."""
         of_one = sum(one.caller == exchange.caller for one in self._listens)
         if len(self._listens) >= MOST_LISTENS or of_one >= MOST_LISTENS_OF_ONE:
             raise Refused(INTERNAL, "too many clients listen already")
         wanted = mapping(value(exchange.params.get("notifications", b"")))
         honoured: dict[str, Any] = {key: True for key in LISTS.values() if wanted.get(key) is True}
-        for key, names in ((RESOURCES, names_in(wanted, RESOURCES)), (TASKS, tasks)):
+        for key, names in ((RESOURCES, resources), (TASKS, tasks)):
             if len(names) > MOST_WATCHED:
                 raise Refused(INVALID_PARAMS, f"params.notifications.{key}: {MOST_WATCHED} at most")
             if names:

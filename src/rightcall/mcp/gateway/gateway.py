@@ -40,7 +40,7 @@ from rightcall.mcp.gateway.forward import (
     era_of,
 )
 from rightcall.mcp.gateway.joining import Joining
-from rightcall.mcp.gateway.library import Library, Searching, list_result, uri_of
+from rightcall.mcp.gateway.library import Library, Searching, list_result, not_found, uri_of
 from rightcall.mcp.gateway.names import Table, ToolEntry, spelling_of, wire_names
 from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import (
@@ -173,7 +173,7 @@ class Gateway:
         self._searching = Searching(door, self.table)
         self._calls.finding = self._searching.finding
         self._calls.naming.ours = self._names_of_ours
-        self._library = Library(self, self._kept)
+        self._library = Library(self, self._kept, door)
         self._joining = Joining(self, news)
         self._open_link = open_link
         self._upstreams: dict[str, Upstream] = {}
@@ -410,7 +410,10 @@ class Gateway:
             raise Refused(INVALID_PARAMS, f"{MOST_WATCHED} resources are watched already, which is the most")
         await self.settled()
         self.expect_able("resources")
-        homes = await self._library.homes_of(uri)
+        found = await self._library.homes_of(uri)
+        homes = await self._library.permitted(exchange, found)
+        if found and not homes:
+            return not_found(uri, exchange)
         exchange.client.subscribed.add(uri)
         refused = await self._joining.watch(homes, uri)
         if refused is None:
@@ -457,9 +460,10 @@ class Gateway:
 
     async def listen(self, exchange: Exchange) -> Answer:
         tasks = self._tasks.heard_by(exchange, self._upstreams.values())
+        resources = await self._library.watchable(exchange)
         watching = asyncio.get_running_loop().call_soon(self._joining.watch_later)
         try:
-            return await self.news.listen(exchange, tasks)
+            return await self.news.listen(exchange, resources, tasks)
         finally:
             watching.cancel()
             self._joining.watch_later()

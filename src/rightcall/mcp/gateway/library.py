@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from msgspec import Raw, json
@@ -19,15 +20,20 @@ from rightcall.base.letters import skeleton
 from rightcall.catalog.catalog import Kept
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.door import Door
+from rightcall.executor.lookups import Lookup
+from rightcall.executor.messages import error_content
 from rightcall.gate.gate import Gate
 from rightcall.mcp.gateway.forward import (
     MARK,
+    MOST_WATCHED,
+    RESOURCES,
     Continuations,
     Errand,
     KeptCall,
     Pending,
     binding_of,
     forward,
+    names_in,
     question_result,
     responses_of,
 )
@@ -42,6 +48,7 @@ from rightcall.mcp.messages import (
     complete,
     failed_result,
     fields,
+    looked_up,
     mapping,
     read,
     refusal,
@@ -64,10 +71,12 @@ RESTING: Final = 60.0
 _NO_SUCH: Final = -32002
 _EXPRESSION: Final = re.compile(r"\{[^{}]*\}")
 _LONGEST_URI: Final = 4_000
-_KEYS: Final = {
-    key.casefold(): key
-    for key in ("name", "uri", "arguments", "ref", "argument", "context", "_meta", "inputResponses", "requestState")
-}
+Shown = Callable[[str], bool]
+"""Whether a caller may see what a server has."""
+
+
+def _everything(_server: str) -> bool:
+    return True
 
 
 class Servers(Protocol):
@@ -84,8 +93,9 @@ class Servers(Protocol):
 class Library:
     """What servers have beside tools."""
 
-    def __init__(self, servers: Servers, kept: Continuations) -> None:
+    def __init__(self, servers: Servers, kept: Continuations, door: Door) -> None:
         self._servers = servers
+        self._door = door
         self._kept = kept
         self._prompts = Table()
         self._homes: dict[str, str] = {}
@@ -104,11 +114,11 @@ class Library:
         """One request of a client, by its method."""
         if exchange.method in _JOINED:
             key, joined = _JOINED[exchange.method]
-            found = await joined(self)
+            found = await joined(self, lambda server: not self._door.leaves_out(server, exchange.caller))
             return found if isinstance(found, Answer) else list_result(key, found, exchange)
         return await _OF_ONE[exchange.method](self, exchange)
 
-    async def resources(self) -> list[Raw] | Answer:
+    async def resources(self, shown: Shown = _everything) -> list[Raw] | Answer:
         lists = await self._lists("resources", "resources/list", "resources")
         if isinstance(lists, Answer):
             return lists
@@ -119,11 +129,11 @@ class Library:
                 uri = value(fields(item).get("uri", b""))
                 if isinstance(uri, str) and uri not in homes:
                     homes[uri] = name
-                    found.append(item)
+                    found += [item] if shown(name) else []
         self._homes = homes
         return found
 
-    async def templates(self) -> list[Raw] | Answer:
+    async def templates(self, shown: Shown = _everything) -> list[Raw] | Answer:
         lists = await self._lists("resources", "resources/templates/list", "resourceTemplates")
         if isinstance(lists, Answer):
             return lists
@@ -131,16 +141,17 @@ class Library:
         for name, items in lists:
             uris = [value(fields(item).get("uriTemplate", b"")) for item in items]
             self._templates[name] = [uri for uri in uris if isinstance(uri, str)]
-            found += items
+            found += items if shown(name) else []
         return found
 
-    async def prompts(self) -> list[Raw] | Answer:
+    async def prompts(self, shown: Shown = _everything) -> list[Raw] | Answer:
         lists = await self._lists("prompts", "prompts/list", "prompts")
         if isinstance(lists, Answer):
             return lists
         for name, items in lists:
             self._prompts.put(name, items)
-        return self._prompts.listed(lambda _: True, [one.name for one in self._servers.with_capability("prompts")])
+        able = (one.name for one in self._servers.with_capability("prompts"))
+        return self._prompts.listed(lambda _: True, list(filter(shown, able)))
 
     async def _lists(self, capability: str, method: str, key: str) -> list[tuple[str, list[Raw]]] | Answer:
         """Of all servers at once; one that does not answer leaves the others as they are. The words of the first, where
@@ -175,6 +186,8 @@ class Library:
 
     async def get_prompt(self, exchange: Exchange) -> Answer:
         upstream, name = await self._home_of_prompt(value(exchange.params.get("name", b"")), "params.name")
+        if not await self.permitted(exchange, [upstream]):
+            raise _unknown_prompt("params.name")
         return await self._put(exchange, upstream, {"name": name}, name)
 
     async def _home_of_prompt(self, wanted: Any, where: str) -> tuple[Upstream, str]:
@@ -189,14 +202,14 @@ class Library:
         able = self._servers.with_capability("prompts")
         if len(able) == 1 and able[0].server.prefix == "" and isinstance(wanted, str):
             return able[0], wanted
-        raise Refused(INVALID_PARAMS, f"{where}: unknown prompt; prompts/list names the available ones")
+        raise _unknown_prompt(where)
 
     async def read(self, exchange: Exchange) -> Answer:
         """The words of the likeliest server, where none has it: a client reads what it would read without us."""
         uri = uri_of(exchange)
         refused: list[Answer] = []
         lost: list[Answer] = []
-        for upstream in self._begun_with(exchange) or await self.homes_of(uri):
+        for upstream in await self.permitted(exchange, self._begun_with(exchange) or await self.homes_of(uri)):
             try:
                 answer = await self._put(exchange, upstream, {}, uri)
             except (ServerGone, ServerSlow) as gone:
@@ -205,23 +218,58 @@ class Library:
             if answer.result is not None:
                 return answer
             refused.append(answer)
-        code = INVALID_PARAMS if exchange.peer.stateless else _NO_SUCH
-        return next(iter(refused + lost), failed_result(code, "Resource not found", {"uri": uri}))
+        return next(iter(refused + lost), not_found(uri, exchange))
 
     async def complete(self, exchange: Exchange) -> Answer:
         ref = mapping(value(exchange.params.get("ref", b"")))
         if ref.get("type") == "ref/prompt":
             self._servers.expect_able("prompts")
             upstream, name = await self._home_of_prompt(ref.get("name"), "params.ref.name")
+            if not await self.permitted(exchange, [upstream]):
+                raise _unknown_prompt("params.ref.name")
             return await self._put(exchange, upstream, {"ref": {**ref, "name": name}}, None)
         uri = ref.get("uri")
         refused: list[Answer] = []
-        for upstream in self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else ""):
+        homes = self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else "")
+        for upstream in await self.permitted(exchange, homes):
             answer = await self._put(exchange, upstream, {}, None)
             if answer.result is not None:
                 return answer
             refused.append(answer)
         return refused[0] if refused else success(complete({"completion": {"values": []}}, exchange.peer))
+
+    async def permitted(self, exchange: Exchange, upstreams: list[Upstream]) -> list[Upstream]:
+        """Those servers that may be asked, which is none where this caller may use nothing of them. Raises Refused for
+        what the policy refuses."""
+        params = looked_up(exchange.line)
+        if params is None:
+            raise Refused(INVALID_PARAMS, "a key of this request stands twice, or almost, or its params cannot be read")
+        return await self._permitted(exchange, exchange.method, params, upstreams)
+
+    async def watchable(self, exchange: Exchange) -> list[str]:
+        """Of the resources that a client of the new era wants news of, those that it may hear of."""
+        uris = names_in(mapping(value(exchange.params.get("notifications", b""))), RESOURCES)
+        able = self._servers.with_capability("resources")
+        if not able or len(uris) > MOST_WATCHED:  # too many are refused as such
+            return uris
+        found: list[str] = []
+        for uri in uris:
+            with suppress(Refused):
+                found += [uri] if await self._permitted(exchange, "resources/subscribe", {"uri": uri}, able) else []
+        return found
+
+    async def _permitted(
+        self, exchange: Exchange, method: str, params: Mapping[str, Any], upstreams: list[Upstream]
+    ) -> list[Upstream]:
+        able = [one for one in upstreams if not self._door.leaves_out(one.name, exchange.caller)]
+        for one in able or upstreams[:1]:
+            lookup = Lookup(method, params, exchange.caller, one.name, exchange.client.context)
+            decision = await asyncio.to_thread(self._door.refuses, lookup)
+            if decision is not None and able:
+                is_absent = method.startswith("resources/") and decision.rule.startswith("path:")
+                code = _no_such(exchange) if is_absent else INVALID_PARAMS
+                raise Refused(code, error_content(decision.reason, decision.hint))
+        return able
 
     async def homes_of(self, uri: str) -> list[Upstream]:
         """The servers that may have a resource, the likeliest first."""
@@ -248,10 +296,6 @@ class Library:
         self, exchange: Exchange, upstream: Upstream, changed: Mapping[str, Any], name: str | None
     ) -> Answer:
         ours = ("_meta", "inputResponses", "requestState")
-        if any(_KEYS.get(key.casefold(), key) != key for key in exchange.params):
-            raise Refused(
-                INVALID_PARAMS, "a key of params is almost one of the protocol's, which servers may take for it"
-            )
         params: dict[str, Any] = {**{key: raw for key, raw in exchange.params.items() if key not in ours}, **changed}
         state = value(exchange.params.get("requestState", b""))
         if isinstance(state, str):
@@ -285,6 +329,18 @@ class Library:
         self._prompts.drop(server)
         self._templates.pop(server, None)
         self._homes = {uri: home for uri, home in self._homes.items() if home != server}
+
+
+def _unknown_prompt(where: str) -> Refused:
+    return Refused(INVALID_PARAMS, f"{where}: unknown prompt; prompts/list names the available ones")
+
+
+def not_found(uri: str, exchange: Exchange) -> Answer:
+    return failed_result(_no_such(exchange), "Resource not found", {"uri": uri})
+
+
+def _no_such(exchange: Exchange) -> int:
+    return INVALID_PARAMS if exchange.peer.stateless else _NO_SUCH
 
 
 def uri_of(exchange: Exchange) -> str:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.base.telemetry.conventions import TOOL_ERROR
 from rightcall.errors import StoreError
+from rightcall.executor.lookups import Lookup
 from rightcall.executor.messages import error_content
 from rightcall.executor.rights import full_name
 from rightcall.executor.spans import tell_passage, tell_waiting
@@ -47,6 +48,7 @@ from rightcall.mcp.messages import (
     fields,
     identity,
     is_able,
+    looked_up,
     mapping,
     outcome_of,
     peer_of_handshake,
@@ -439,6 +441,20 @@ class Calls:
         self.tasks.renew(str(name), self._door.policy.digest)
         self.tasks.asked(message)
         return line
+
+    def look_up(self, line: Bytes, message: Message, method: str) -> Bytes | None:
+        """A request for a resource, a prompt or a completion: it passes, or is refused here."""
+        params = looked_up(line)
+        if params is None:
+            why = "a key of this request stands twice, or almost, or its params cannot be read"
+            self._ends.to_client(failure(message.id, INVALID_PARAMS, why))
+            return None
+        refused = self._door.refuses(Lookup(method, params, None, self._space, self._context))
+        if refused is None:
+            return line
+        text = error_content(refused.reason, refused.hint)
+        self._ends.to_client(failure(message.id, INVALID_PARAMS, text))
+        return None
 
     def ended(self, id: Id, line: Bytes, message: Message) -> Bytes | None:
         """The server answers a request; what the client is to get of it, which is nothing where it has cancelled it."""

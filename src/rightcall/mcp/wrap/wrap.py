@@ -18,6 +18,7 @@ from msgspec.json import encode
 from rightcall.base.json.strict import duplicate_keys
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door, way_of
+from rightcall.executor.lookups import LOOKUPS
 from rightcall.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -44,8 +45,8 @@ from rightcall.mcp.wrap.calls import UNHEARD, Calls
 from rightcall.mcp.wrap.process import GRACE, HURRY, START, Ending, Ends, Output, Server, id_of, log, parts
 
 # ── between client and server ──
-# What `wrap` does with each line of the client and of the server. Only `tools/call` is looked into; everything else
-# passes as the very bytes it came as, in its order.
+# What `wrap` does with each line of the client and of the server. Only calls and requests for resources, prompts
+# and completion are looked into; everything else passes as the very bytes it came as, in its order.
 #
 # A line of the client that cannot be read might be a call for a server that reads more loosely: it does not pass.
 
@@ -137,6 +138,8 @@ class Between:
             return None
         if method is None:
             return self._client_response(line, message)
+        if _plain_method(method) in LOOKUPS:
+            return self.calls.look_up(line, message, _plain_method(method)) if message.id else None
         if method == UPDATE:
             return self.calls.update(line, message) if message.id else None
         if method == "initialize":
@@ -207,13 +210,21 @@ def _one_line(line: bytes) -> bytes:
 
 
 def _almost_a_call(method: Any) -> bool:
-    return isinstance(method, str) and method.strip().casefold() == _CALL
+    return isinstance(method, str) and _plain_method(method) == _CALL
+
+
+def _plain_method(method: str) -> str:
+    return method.strip().casefold()
 
 
 def _may_hold_a_call(text: bytes) -> bool:
-    """Or what a call goes on with."""
+    """Or what a call goes on with, or what else is judged."""
     lower = text.lower()
-    return b"call" in lower or b"update" in lower or b"\\u" in text
+    return b"\\u" in text or any(word in lower for word in _JUDGED)
+
+
+_JUDGED: Final = (b"call", b"update", b"resources/", b"prompts/", b"completion/", b"\\/")
+"""In every message that is judged; the last is another way to write a slash."""
 
 
 def _two_methods(line: Bytes) -> bool:
