@@ -311,6 +311,7 @@ LANGUAGE_NAMES = ("language", "Language", "lang", "runtime", "interpreter", "she
         {"code": "open('.env')", "language": "python"}, {"command": "open('/etc/shadow')", "language": "python"},
         {"commands": ["ls -la", "rm -rf /"]}, {"command": ["rm -rf /"]}, {"command": RM_WORDS},
         {"command": [["ls"], RM_WORDS]}, {"command": {"first": "ls", "then": RM_WORDS}},
+        {"commands": [{"c": "rm -rf /"}]}, {"commands": [{"c": {"d": ["rm -rf /"]}}]}, {"command": {"a": {"b": RM_WORDS}}},
         {"command": ["ls", 5, None, RM_WORDS]}, {"command": text(RM_WORDS)}, {"command": ["echo", "rm -rf /"]},
         {"command": "rm", "args": ["-rf", "/"]}, {"command": "rm", "args": "-rf /"},
         {"program": "rm", "argv": RM_WORDS[1:]},

@@ -523,7 +523,7 @@ def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> It
         yield from _values(beside, name, inside, url, sure)
     if isinstance(value, dict):
         for item in cast("dict[str, Any]", value).values():
-            if isinstance(item, str | list):
+            if isinstance(item, str | list | dict):
                 yield from _values(beside, name, item, url, sure)
         return
     language = "" if url else _language(beside.tool, beside.around)
@@ -544,7 +544,7 @@ def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> It
                 for word in words:  # lines, to another reader
                     yield _Given(name, word, url, language, False, folders)
         for item in items:
-            if isinstance(item, list):
+            if isinstance(item, list | dict):
                 yield from _values(beside, name, item, url, sure)
 
 
