@@ -459,6 +459,8 @@ class Guard:
                 "tokens cannot be checked now: the audit log cannot be read; try again in a moment",
             )
         path: str = scope["path"]
+        if speaker is not None and self._holds_token(path):
+            speaker = None  # it is no path of an upstream's, and must not get there
         if speaker is None:
             if path not in _FREE or found.get(_TOKEN_HEADER):
                 self._tell()
@@ -484,8 +486,6 @@ class Guard:
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
-        elif first.startswith(_PREFIX):  # it is no path of an upstream's, and must not get there
-            return None
         headers = found.get(_TOKEN_HEADER, ())
         if not headers:
             return in_path or (_OPERATOR if self._access.token is None else None)
@@ -495,6 +495,11 @@ class Guard:
         if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
             return None
         return in_header
+
+    def _holds_token(self, path: str) -> bool:
+        """Whether a token is left in a path once the one it began with was taken off."""
+        own = self._access.token
+        return f"/{PREFIX}" in path or (own is not None and own in path)
 
     async def _of(self, token: bytes) -> Entered | None:
         """Who comes with a token of the store."""
