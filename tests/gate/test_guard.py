@@ -15,6 +15,8 @@ import pytest
 from rightcall import Gate
 from rightcall.errors import ToolError
 from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
+from rightcall.policy.trust import put_stop
+from rightcall.policy.types import PAUSED, Pause
 
 
 def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
@@ -302,3 +304,19 @@ def test_asynchronous_functions_are_awaited() -> None:
     assert [answer["content"] for answer in answers] == ["8", "3"]
     with pytest.raises(TypeError, match="arun_calls"):
         run_calls(Gate([double]), [double], calls[:1])
+
+
+@pytest.mark.promise("P-17")
+def test_nothing_runs_while_everything_is_paused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    guarded, gate = guard(weather), Gate([weather])
+    call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    put_stop(Pause("eva", "2026-01-01T00:00:00Z", "enough"))
+    refused = guarded({"city": "Oslo"})
+    assert isinstance(refused, Refused)
+    assert PAUSED.reason in str(refused)
+    assert PAUSED.reason in run_calls(gate, [weather], [call])[0]["content"]
+    assert PAUSED.reason in asyncio.run(arun_calls(gate, [weather], [call]))[0]["content"]
+    put_stop(None)
+    assert guarded({"city": "Oslo"}) == "Oslo 1 celsius"

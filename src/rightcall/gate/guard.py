@@ -157,18 +157,40 @@ def preparer(function: Function) -> Prepare:
     A schema speaks of JSON; a function may ask for a dataclass, an enum, a date, a set, a path or a pydantic model.
     Where the declared type cannot be made from JSON the value stays what the schema let through.
     """
-    convert = converter(function)
+    convert, why_stopped = converter(function), _stop()
 
     def prepare(verdict: Verdict) -> dict[str, Any] | Refused:
         given: Any = verdict.call.arguments if verdict.ok and verdict.call is not None else None
         if verdict.call is None or not isinstance(given, dict):
             return Refused(verdict)
+        if (why := why_stopped()) is not None:
+            return Refused(replace(verdict, ok=False, call=None, hint=why, retry=False))
         arguments, misfits = convert(cast("dict[str, Any]", given))
         if misfits and verdict.mode == "block":  # warn and observe let the call run as it is
             return Refused(_unfit(verdict, verdict.call.name, misfits[0].name, misfits[0].reason))
         return arguments
 
     return prepare
+
+
+def _stop() -> Callable[[], str | None]:
+    """Says what the model reads while everything of this user is paused, else None: a guarded function has no store
+    that could be. Asked before every call, so it knows where to look once it was asked."""
+
+    @functools.cache
+    def look() -> Callable[[], object]:
+        from rightcall.policy.trust import places_of, stop_at  # late: wrapping a function needs none of it
+
+        return functools.partial(stop_at, *places_of())
+
+    def why() -> str | None:
+        if look()() is None:
+            return None
+        from rightcall.policy.types import PAUSED
+
+        return f"{PAUSED.reason}. {PAUSED.hint}"
+
+    return why
 
 
 def _unfit(verdict: Verdict, tool: str, name: str, reason: str) -> Verdict:
