@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -25,6 +25,9 @@ from rightcall.policy.types import Decision, Finding, Request
 from rightcall.record.memory import Held, is_moved
 from rightcall.types import Effect, Verdict
 
+if TYPE_CHECKING:
+    from rightcall.executor.patterns import Ground as Patterned
+
 _encode = json.Encoder(order="deterministic").encode
 
 MOST_PATHS = 1000
@@ -41,8 +44,6 @@ _SHOWN = 200
 _DRIVE = regex(r"/*[A-Za-z]:")
 _MOST_FOLDERS = 64
 """Above a path that are looked at."""
-_MOST_STARTS = 20
-"""Folders from which a pattern may count."""
 
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
@@ -249,8 +250,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
         findings, commanded, visible = judged.findings, judged.arguments, judged.paths
     if tool.rules.globs or inner:
-        starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
-        findings = (*_globbed(tool, arguments, inner, rights, root, starts), *findings)
+        findings = (*_globbed(tool, arguments, inner, rights, _patterned(root, base, folders, paths)), *findings)
     if visible:
         base = base or follow(root)
     return replace(
@@ -264,6 +264,14 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         command_paths=_command_paths(visible, base, ground.above) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
     )
+
+
+def _patterned(root: str, base: str, folders: tuple[str, ...], paths: tuple[_Path, ...]) -> "Patterned":
+    from rightcall.executor.patterns import Ground as Patterned  # late: few tools take patterns
+
+    base = base or follow(root)
+    starts = dict.fromkeys((".", *(path.resolved for path in paths), *(_below(follow(one), base) for one in folders)))
+    return Patterned(root, base, tuple(starts))
 
 
 @cache
@@ -323,20 +331,23 @@ def _patched(texts: list[str]) -> Iterator[str]:
 
 
 def _globbed(
-    tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], rights: Rights, root: str, starts: tuple[str, ...]
+    tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], rights: Rights, ground: "Patterned"
 ) -> Iterator[Finding]:
     """Patterns that mean what the path rules refuse, wherever they may count from."""
-    from rightcall.base.files.rules import glob_rule  # late: few tools take one
+    from rightcall.base.files.rules import path_rules  # late: few tools take one
+    from rightcall.executor.patterns import pattern_rule
 
     said = rights.paths
-    patterns: dict[str, None] = {}
+    patterns: dict[tuple[str, bool], None] = {}
     for called, given in _calls(tool, arguments, inner):
-        for place in called.rules.globs:
-            patterns |= dict.fromkeys(values_at(given, place))
+        for place in called.rules.globs:  # what is a path as well is read, and not only found
+            shown = place in called.rules.paths
+            patterns |= dict.fromkeys((pattern, shown) for pattern in values_at(given, place))
     if len(patterns) > MOST_PATHS:
         raise TooManyPaths(TOO_MANY_PATHS)
-    for pattern in patterns:
-        rule = glob_rule(pattern, said.deny, said.allow, said.dotfiles, root=root, starts=starts[:_MOST_STARTS])
+    rules = path_rules(said.deny, said.allow, said.dotfiles)
+    for pattern, shown in patterns:
+        rule = pattern_rule(pattern, said, rules, ground, shown=shown)
         if rule is not None:
             yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
 

@@ -74,6 +74,43 @@ def test_a_broad_pattern_passes(tmp_path: Path, host: str, tool: str, arguments:
     assert judged(tmp_path, host, tool, arguments).action == "allow"
 
 
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    root = (tmp_path / "app").resolve()
+    for file in ("private/plan.md", ".env", "src/a.ts", "docs/one.md", "rightcall.toml"):
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).touch()
+    links = {"pub": "private", "notes.txt": ".env", "here": ".", "docs/more": "../private", "round": "round",
+             "rules.txt": "rightcall.toml"}  # fmt: skip
+    for name, to in links.items():
+        (root / name).symlink_to(to)
+    return root
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize(
+    "pattern",
+    ["../app/private/*", "pub/*", "pub/**/*.md", "src/../pub/*", "here/private/*", "here/pub/p*.md", "notes.txt",
+     "here/notes.txt", "{src,pub}/*", "docs/more/*", "x, pub/*", "round/*", "rules.txt"],
+)  # fmt: skip
+def test_the_beginning_of_a_pattern_is_followed_like_a_path(linked: Path, pattern: str) -> None:
+    assert judged(linked, "claude", "Glob", {"pattern": pattern}).action == "deny"
+    assert judged(linked, "claude", "Grep", {"pattern": ".", "glob": pattern}).action == "deny"
+    assert judged(linked, "gemini", "glob", {"pattern": f"{linked}/{pattern}"}).action == "deny"
+    assert judged(linked, "gemini", "read_many_files", {"include": [pattern]}).action == "deny"
+
+
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize(
+    "pattern", ["p?b/*", "not*.txt", "*.txt", "*/plan.md", "**/plan.md", "**", "docs/m*/*", "r*.txt"]
+)
+def test_what_a_pattern_matches_is_judged_where_the_files_are_shown(linked: Path, pattern: str) -> None:
+    assert judged(linked, "gemini", "read_many_files", {"include": [pattern]}).action == "deny"
+    for harmless in ("src/*", "src/**", "docs/*.md", "**/*.ts", "here/src/*.ts", "new/*", "../app/src/*", "*.py"):
+        assert judged(linked, "gemini", "read_many_files", {"include": [harmless]}).action == "allow", harmless
+        assert judged(linked, "gemini", "glob", {"pattern": harmless}).action == "allow", harmless
+
+
 @pytest.mark.promise("P-16")
 @pytest.mark.parametrize(
     "path",

@@ -416,6 +416,13 @@ def glob_rule(
     return None
 
 
+def pattern_forms(pattern: str) -> Iterator[str]:
+    """Each pattern in a text as several with `*` and `?` alone. Raises GlobFault."""
+    for piece in dict.fromkeys((pattern, *_APART.split(pattern, _MOST_PIECES))):
+        if piece and not piece.startswith("!"):  # what is left out is not read
+            yield from plain_forms(piece)
+
+
 @lru_cache(64)
 def _judge(deny: tuple[str, ...], allow: tuple[str, ...], dotfiles: tuple[str, ...]) -> "_Judge":
     return _Judge(path_rules(deny, allow, dotfiles), deny)
