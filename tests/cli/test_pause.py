@@ -249,6 +249,17 @@ def test_a_policy_that_is_wrong_stops_nobody_from_stopping(run: Runner, project:
     assert not is_paused(store)
 
 
+def test_a_policy_that_names_another_store_does_not_lift_the_stop_of_its_folder(run: Runner, project: Path) -> None:
+    assert run("pause", "--by", "anna").code == 0
+    for path in ("other/audit.db", "another.db"):
+        (project / "rightcall.toml").write_text(f'[policy]\n[audit]\npath = "{path}"\n')
+        called = run("run", "code/list", '{"pattern": "*"}')
+        assert (called.code, "paused" in called.out + called.err) == (1, True)
+        assert "PAUSED since" in run("audit", "tail", columns=200).out
+    assert run("resume", "--by", "anna").code == 0
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
+
+
 @pytest.mark.parametrize("rest", ["[policy\n", "x = 1\n"])
 def test_the_store_that_a_wrong_policy_names_is_paused(run: Runner, project: Path, rest: str) -> None:
     (project / "own").mkdir()

@@ -670,7 +670,7 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     from rightcall.record.sqlite import SqliteStore
 
     keep = 0 if options.store is not None else policy_of(options).settings.audit.keep_days
-    return SqliteStore(path, found=found_in(options) is not None, keep=keep)
+    return SqliteStore(path, found=found_in(options) or False, keep=keep)
 
 
 def existing_place(options: Namespace) -> None:
@@ -690,7 +690,7 @@ def _folder_of(store: str | None) -> str | None:
 class Looking:
     """A store that is only looked into: nothing is written beside what others write, not even that they ended."""
 
-    def __init__(self, path: str, *, found: bool) -> None:
+    def __init__(self, path: str, *, found: bool | str) -> None:
         from rightcall.record.identity import Origin
         from rightcall.record.sqlite import Readers
         from rightcall.record.sqlite_tables import Runs
@@ -729,7 +729,7 @@ def look_into(options: Namespace) -> Looking:
             from rightcall.record.postgres import PostgresReader  # late: it needs an extra
 
             return cast("Looking", PostgresReader(url))  # the same for whoever looks
-        return Looking(_existing(options), found=found_in(options) is not None)
+        return Looking(_existing(options), found=found_in(options) or False)
 
 
 @contextmanager

@@ -445,7 +445,7 @@ def report_each(
                 continue
             if place.found_in is not None:
                 refuse_leaving(place.path, place.found_in)
-            found = place.found_in is not None
+            found = place.found_in or False
             opened = Looking(place.path, found=found) if only_looks else SqliteStore(file, found=found)
             with closing(opened):
                 done.append({"store": place.path} | work(opened))

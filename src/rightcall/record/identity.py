@@ -53,10 +53,12 @@ class Since:
 class Origin:
     """Where one store comes from. `since` is shared with everybody who reads it."""
 
-    def __init__(self, path: str, *, found: bool, since: Since | None = None, adopting: bool = False) -> None:
-        """`adopting`: a person takes whatever is there for the audit from now on."""
+    def __init__(self, path: str, *, found: bool | str, since: Since | None = None, adopting: bool = False) -> None:
+        """`adopting`: a person takes whatever is there for the audit from now on. `found`: nobody named it; the folder
+        in which it was found, where that is known."""
         self._path = path
-        self._found = found
+        self._found = bool(found)
+        self.folder = found if isinstance(found, str) else ""
         self._adopting = adopting
         self.since = since or Since()
         self.foreign = ""

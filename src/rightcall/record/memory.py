@@ -658,4 +658,4 @@ def open_store(
         from rightcall.record.identity import refuse_leaving
 
         refuse_leaving(path, found_in)
-    return SqliteStore(path, clock, found=found_in is not None, keep=keep)
+    return SqliteStore(path, clock, found=found_in or False, keep=keep)

@@ -132,6 +132,7 @@ class Readers:
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
         tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since, alone=self._alone)
+        tables.belong_to(self._origin.folder)
         return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
@@ -329,6 +330,7 @@ class Session:
         file from being written into a file that is damaged."""
         connection = connect(self._path, deadline, self._origin, new=self._file is None)
         tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        tables.belong_to(self._origin.folder)
         try:
             if self._file not in (None, found.file):
                 examine(connection, self._path, deadline)
@@ -613,10 +615,11 @@ class SqliteStore:
 
     def __init__(
         self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
-        adopting: tuple[str, str] | None = None, found: bool = False, keep: int = 0,
+        adopting: tuple[str, str] | None = None, found: bool | str = False, keep: int = 0,
     ) -> None:  # fmt: skip
         """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
-        named it, it lay in a folder that somebody else may have filled. `keep`: days after which records go, or 0."""
+        named it, it lay in a folder that somebody else may have filled; that folder, where it is known: a pause holds
+        for the folder as well, whichever store its policy names by then. `keep`: days after which records go, or 0."""
         self.clock = clock or SystemClock()
         self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
         self._forked = False

@@ -217,6 +217,7 @@ class SqliteTables:
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
         self._stops = places_of()
+        self._folder, self._stops_of_folder = "", tuple[str, ...]()
         self.withdraws = False
         """Whether something was taken back since the last commit that an older copy would bring back: a permission that
         was used, denied or revoked, or a stop."""
@@ -595,7 +596,12 @@ class SqliteTables:
         if self._pause is None:
             said = self.meta("paused")
             self._pause = (json.decode(said, type=Pause) if said else None,)
-        return self._pause[0]
+        return self._pause[0] or (stop_at(*self._stops_of_folder) if self._folder else None)
+
+    def belong_to(self, folder: str) -> None:
+        """The folder whose store it is, "" where somebody named the store: what stops one stops the other."""
+        self._folder = os.path.join(os.path.realpath(folder), "") if folder else ""
+        self._stops_of_folder = places_of(self._folder) if folder else ()
 
     def put_pause(self, pause: Pause | None) -> None:
         """It is also kept outside: whoever removes the store does not lift the stop."""
@@ -604,6 +610,8 @@ class SqliteTables:
         self._pause = (pause,)
         with suppress(OSError):  # then it lasts as long as the store does
             put_stop(pause, str(self._private.database))
+            if self._folder:
+                put_stop(pause, self._folder)
 
     # Tokens
 
