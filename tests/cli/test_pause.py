@@ -256,6 +256,11 @@ def test_a_policy_that_names_another_store_does_not_lift_the_stop_of_its_folder(
         called = run("run", "code/list", '{"pattern": "*"}')
         assert (called.code, "paused" in called.out + called.err) == (1, True)
         assert "PAUSED since" in run("audit", "tail", columns=200).out
+    (project / "rightcall.toml").rename(project / "gone.toml")
+    for mode in ("block", "observe"):
+        with Door.open("claude-code", None, root=project, mode=mode) as door:
+            assert door.judge("Read", {"file_path": "a.txt"}).decision.rule == "paused"
+    (project / "gone.toml").rename(project / "rightcall.toml")
     assert run("resume", "--by", "anna").code == 0
     assert run("run", "code/list", '{"pattern": "*"}').code == 0
 

@@ -52,6 +52,7 @@ from rightcall.executor.rights import (
 )
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
+from rightcall.policy.trust import places_of, stop_at
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce, counted_from
 from rightcall.record.admission import (
@@ -202,6 +203,8 @@ class Door:
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store), self._policy.current)
+        self._stops = () if self._file is not None else places_of(os.path.join(os.path.realpath(self.root), ""))
+        """Where it says that the folder is paused: its policy, and so its store, may be gone."""
         self._renew_redactor()
         self._loops = LoopNews()
         self._note_policy("loaded")
@@ -395,9 +398,12 @@ class Door:
         """Whether the emergency stop holds, for a call that was let through and would go on. True also where the store
         cannot say: then the call is to be judged anew, which says what happens without a store."""
         try:
-            return self.store.look(lambda tables: tables.paused()) is not None
+            return self.store.look(self._is_stopped)
         except StoreError:
             return True
+
+    def _is_stopped(self, tables: Tables) -> bool:
+        return tables.paused() is not None or (bool(self._stops) and stop_at(*self._stops) is not None)
 
     def refuses(self, lookup: Lookup) -> Decision | None:
         """Why a request for a resource, a prompt or a completion is refused, recorded; None where it passes."""
@@ -408,6 +414,7 @@ class Door:
         here = self._here(caller, lookup.space)
         request = lookup_request(here, map(tool_name, self._known.get(lookup.space, ())), lookup, now)
         try:
+            request = PAUSED if self._stops and stop_at(*self._stops) is not None else request
             decision = self.store.look(partial(decided_lookup, request=request))
             if decision is None:
                 return None
@@ -479,6 +486,8 @@ class Door:
     def _decided(self, tables: Tables, asked: Asked) -> Admission:
         now = self.store.clock.now()
         request = asked.request
+        if self._stops and self._is_stopped(tables):
+            return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, now)
         if isinstance(request, Decision):
             held = quarantine(tables, asked.body.caller, asked.digest, asked.rights.quarantine, now)
             return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
@@ -495,7 +504,7 @@ class Door:
     def _observed(self, tables: Tables, asked: Asked) -> Admission:
         """It runs, whatever would have been decided; the record says what."""
         request = asked.request
-        if tables.paused() is not None:  # an emergency stop stops, also where nothing else is refused
+        if self._is_stopped(tables):  # an emergency stop stops, also where nothing else is refused
             return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, self.store.clock.now())
         if isinstance(request, Decision):
             decision = request
