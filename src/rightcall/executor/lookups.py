@@ -63,7 +63,8 @@ def lookup_request(here: Here, tools: Iterable[str], lookup: Lookup, at: int) ->
     if isinstance(request, Decision):
         return request
     if not lookup.method.startswith("resources/"):  # what stands in a prompt is neither run nor fetched
-        request = replace(request, findings=(), commanded=(), command_paths=())
+        about_paths = tuple(one for one in request.findings if one.rule.startswith("path:"))
+        request = replace(request, findings=about_paths, commanded=(), command_paths=())
     return judge_names(_READS, request, here.root, here.guarded, here.policy.write.locked)
 
 

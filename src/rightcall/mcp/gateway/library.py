@@ -243,7 +243,7 @@ class Library:
         what the policy refuses."""
         params = looked_up(exchange.line)
         if params is None:
-            raise Refused(INVALID_PARAMS, "a key of this request appears twice, or almost, or its params cannot be read")
+            raise Refused(INVALID_PARAMS, "a key of this request appears twice or almost, or its params cannot be read")
         return await self._permitted(exchange, exchange.method, params, upstreams)
 
     async def watchable(self, exchange: Exchange) -> list[str]:

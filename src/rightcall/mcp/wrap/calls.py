@@ -446,7 +446,7 @@ class Calls:
         """A request for a resource, a prompt or a completion: it passes, or is refused here."""
         params = looked_up(line)
         if params is None:
-            why = "a key of this request appears twice, or almost, or its params cannot be read"
+            why = "a key of this request appears twice or almost, or its params cannot be read"
             self._ends.to_client(failure(message.id, INVALID_PARAMS, why))
             return None
         refused = self._door.refuses(Lookup(method, params, None, self._space, self._context))
