@@ -55,9 +55,15 @@ def read_texts(
     >>> [reading.text for reading in read_texts(Gate(), ["Hello.", "Bye."], workers=1)]
     ['Hello.', 'Bye.']
     """
-    prepare = partial(_reader, gate)
-    for readings in map_ordered(prepare, chunks_of(texts, chunk), workers or os.cpu_count() or 1):
-        yield from readings
+    _expect_some("workers", 1 if workers is None else workers)
+    _expect_some("chunk", chunk)
+    chunks = chunks_of(texts, chunk)
+    return (one for some in map_ordered(partial(_reader, gate), chunks, workers or os.cpu_count() or 1) for one in some)
+
+
+def _expect_some(name: str, given: object) -> None:
+    if not isinstance(given, int) or given < 1:
+        raise ValueError(f"`{name}` is a whole number, 1 or more; got {given!r}")
 
 
 def _reader(gate: Gate) -> Work[list[Any], list[Reading]]:
