@@ -424,7 +424,7 @@ def _check_sandbox(options: Namespace) -> Check:
 
 
 def _check_integrations() -> Check:
-    from rightcall.cli.install import integrations
+    from rightcall.cli.install import integrations, mode_words
 
     try:
         found = integrations()
@@ -436,7 +436,7 @@ def _check_integrations() -> Check:
         return Check("integrations", "wrong", text, "rightcall status", "See each integration and why it fails.")
     if not found:
         return Check("integrations", "missing", "none installed")
-    told = (f"{one['host']} ({', '.join(one['mode']) or 'mode of the policy'})" for one in found)
+    told = (f"{one['host']} ({escaped(mode_words(one), 120)})" for one in found)
     return Check("integrations", "ok", ", ".join(dict.fromkeys(told)))
 
 

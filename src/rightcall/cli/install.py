@@ -11,7 +11,7 @@ from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
@@ -23,6 +23,7 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
 from rightcall.hosts.install.agent_zero import note
+from rightcall.hosts.install.modes import ModeInForce, mode_in_force
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
@@ -58,6 +59,7 @@ from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import unusable, way_out
 from rightcall.server.whereabouts import running_at
+from rightcall.types import Mode
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
@@ -541,8 +543,8 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
     name, path, policy = installed.host.name, installed.path, installed.policy
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
-        modes = [mode for mode in (mode_of(entry.ours),) if mode]
-        yield _of_try(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
+        modes = _modes_told([mode_in_force("wrap", mode_of(entry.ours), policy)])
+        yield _of_try(tried, name, path, **modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
         tried = Tried(off) if off else try_hook(installed, record, os.environ)
@@ -553,7 +555,19 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
             tried = Tried(untrusted)
         used = policy or policy_of_project(project_folder())
         gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
-        yield _of_try(tried, name, path, mode=installed.modes, policy=used, unenforced=gaps)
+        said: dict[Mode | None, None] = dict.fromkeys(mode_of(one.words) for one in installed.hooks)
+        modes = _modes_told([mode_in_force(name, mode, used, found=policy is None) for mode in said])
+        yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps)
+
+
+def _modes_told(modes: list[ModeInForce]) -> dict[str, Any]:
+    """What counts, each once, and where it comes from."""
+    return {"mode": list(dict.fromkeys(one.mode for one in modes)), "modes": [to_builtins(one) for one in modes]}
+
+
+def mode_words(one: dict[str, Any]) -> str:
+    """The mode that counts at an integration, for people."""
+    return ", ".join(dict.fromkeys(convert(mode, ModeInForce).words for mode in one["modes"])) or "as the policy says"
 
 
 def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[str, str]]:
@@ -582,7 +596,9 @@ def _of_try(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]
 
 
 def _status_record(host: str, path: str, **more: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None, "unenforced": []}
+    usual: dict[str, Any] = {
+        "mode": [], "modes": [], "policy": None, "server": None, "milliseconds": None, "unenforced": [],
+    }  # fmt: skip
     return {"host": host, "file": path} | usual | more
 
 
@@ -697,7 +713,7 @@ def _server_line(server: dict[str, Any]) -> str:
 
 def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
     name = f"{one['host']}: {one['server']}" if one["server"] else one["host"]
-    mode = f"mode {', '.join(one['mode'])}" if one["mode"] else "mode as the policy says"
+    mode = f"mode {mode_words(one)}"
     policy = f"policy {one['policy']}" if one["policy"] else "no policy"
     took = f" (answers in {one['milliseconds']} ms)" if one["milliseconds"] is not None else ""
     broken = style.tint(f"does not work: {escaped(one['why'])}", "red")

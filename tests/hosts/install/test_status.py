@@ -26,6 +26,40 @@ def test_a_hook_that_answers_works_and_leaves_no_trace(home: Path, run: Runner) 
     assert done.json["server"] == {"policy": None, "running": False, "answers": None, "address": None}
 
 
+OBSERVE = '[gate.hosts.claude-code]\nmode = "observe"\n'
+
+
+@pytest.mark.promise("H-08")
+@pytest.mark.parametrize(
+    ("policy", "trusted", "installed", "says"),
+    [
+        ("", False, "block", "block"),
+        (OBSERVE, True, "block", "observe (rightcall.toml line 2; installed: block)"),
+        (OBSERVE, False, "block", "block"),
+        (OBSERVE.replace("claude-code", "claude"), True, "observe", "observe (rightcall.toml line 2)"),
+        (OBSERVE.replace("observe", "block"), False, "observe", "block (rightcall.toml line 2; installed: observe)"),
+        ('[gate]\nmode = "observe"\n', True, "block", "block"),
+        ('[gate.tools.Bash]\nmode = "observe"\n', True, "block", "block; Bash: observe"),
+    ],
+    ids=["no word", "milder", "milder, not trusted", "the same", "stricter", "of all hosts", "of one tool"],
+)
+def test_the_mode_that_counts_is_shown_and_where_it_comes_from(
+    home: Path, run: Runner, policy: str, trusted: bool, installed: str, says: str
+) -> None:
+    real_program(home)
+    file = home / "work" / "rightcall.toml"
+    file.write_text(policy)
+    if trusted:
+        assert run("trust", "--yes").code == 0
+    run("install", "claude-code", "--mode", installed, "--yes")
+    assert f"  mode {says}, policy {file}\n" in run("status").out
+    (one,) = run("status", "--json").json["installed"]
+    assert one["mode"] == [says.split()[0].rstrip(";")]
+    (told,) = one["modes"]
+    assert (told["installed"], told["line"]) == (installed, 2 if "line 2" in says else None)
+    assert f"claude-code ({says})" in run("doctor").out.replace("\n", " ").replace("  ", "")
+
+
 @pytest.mark.promise("H-08")
 @pytest.mark.parametrize(
     ("body", "why"),
