@@ -42,7 +42,7 @@ def test_every_request_is_shown_with_its_line_and_trusted_only_with_a_yes(run: R
     done = run("trust", "--yes")
     assert done.code == 0
     assert done.out.splitlines()[2:] == [
-        "  It makes 2 requests beyond stricter rules:",
+        "  2 lines permit more than the defaults:",
         "  line 2: policy.stage (allows more tools)",
         '      "full"',
         "  line 5: servers.x.command (starts a program)",
@@ -51,6 +51,25 @@ def test_every_request_is_shown_with_its_line_and_trusted_only_with_a_yes(run: R
     ]
     assert stage(file) == ("full", "trusted")
     assert run("trust").out.endswith("You trust this file already.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[gate.hosts.claude-code]\nmode = "observe"\n', "stops blocking at claude-code: calls are only recorded"),
+        ('[gate.hosts.claude]\nmode = "warn"\n', "stops blocking at claude-code: the model is only warned"),
+        ('[gate.hosts."x) (y"]\nmode = "observe"\n', "stops blocking at this host: calls are only recorded"),
+        ('[gate]\nmode = "observe"\n', "stops blocking: calls are only recorded"),
+        ('[gate.tools.Bash]\nmode = "warn"\n', "stops blocking for this tool: the model is only warned"),
+        ('[gate.hosts.gemini]\non_failure = "allow"\n', "says whether calls run that could not be judged"),
+    ],
+    ids=["observed", "warned", "an unknown host", "everywhere", "of a tool", "unjudged"],
+)
+def test_a_file_that_stops_blocking_is_said_to(run: Runner, file: Path, text: str, says: str) -> None:
+    file.write_text(text)
+    done = run("trust", "--yes")
+    assert done.out.splitlines()[2] == "  1 line permits more than the defaults:"
+    assert f"({says})\n" in done.out
 
 
 def test_a_change_is_asked_about_again_and_shows_what_is_new(run: Runner, file: Path) -> None:

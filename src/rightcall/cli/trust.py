@@ -1,4 +1,4 @@
-"""Trust a policy file that was found in a folder: show what it asks for beyond stricter rules, ask, and remember it.
+"""Trust a policy file that was found in a folder: show what it permits beyond the defaults, ask, and remember it.
 
 A policy file that you did not name with `--policy` can only make things stricter. What else it asks for (programs to
 start, addresses, environment variables, folders, more tools) counts once you trust the file. Trust holds for these
@@ -112,10 +112,11 @@ def render_offer(offered: TrustOffer) -> list[str]:
     """All that a file asks for, with nothing left out: values are JSON, so that no line of it can be disguised."""
     lines = [escaped(os.path.abspath(offered.file)), f"  sha256 {offered.digest}"]
     if not offered.requests:
-        return [*lines, "  It asks for nothing beyond stricter rules."]
+        return [*lines, "  Nothing in it permits more than the defaults."]
     news = [one for one in offered.requests if offered.is_new(one)]
     changed = f"; {len(news)} new since you trusted it" if offered.known is not None and not offered.trusted else ""
-    lines += [f"  It makes {many(len(offered.requests), 'request')} beyond stricter rules{changed}:"]
+    permit = "permits" if len(offered.requests) == 1 else "permit"
+    lines += [f"  {many(len(offered.requests), 'line')} {permit} more than the defaults{changed}:"]
     for one in offered.requests:
         mark = "+" if offered.is_new(one) else " "
         lines += [f"{mark} line {one.line}: {escaped(one.key)} ({one.meaning})", f"      {escaped(one.value)}"]

@@ -22,6 +22,8 @@ from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.effects import NO_WORDS, WORDED, EffectWords
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
+    HOST_NAMES,
+    HOSTS,
     STAGES,
     Asking,
     Audit,
@@ -409,6 +411,9 @@ _MEANINGS = (
     (("gate", "models"), "changes how model output is read"),
     (("gate", "providers"), "changes how model output is repaired"),
     (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
+    (("gate", "hosts", "*", "on_failure"), "says whether calls run that could not be judged"),
+    (("gate", "hosts", "*", "unknown_tool"), "lets calls of unknown tools pass"),
+    (("gate", "unknown_tool"), "lets calls of unknown tools pass"),
     (("router", "*", "model"), "chooses a model"),
     (("gate", "tools"), "changes how the arguments of a tool are read"),
 )
@@ -431,7 +436,9 @@ def requests_of(file: str, raw: bytes) -> list[Beyond]:
     asked = _beyond(policy, tighten(policy), ())
     return sorted(
         (
-            Beyond(dotted(path), line_of(source.lines, path), dumps(_plain(value), ensure_ascii=True), meaning(path))
+            Beyond(
+                dotted(path), line_of(source.lines, path), dumps(_plain(value), ensure_ascii=True), meaning(path, value)
+            )
             for path, value in asked
         ),
         key=lambda one: (one.line, one.key),
@@ -443,16 +450,32 @@ def ignored_keys(policy: Policy, tight: Policy) -> list[str]:
     return list(dict.fromkeys(dotted(path) for path, _ in _beyond(policy, tight, ())))
 
 
-def meaning(path: KeyPath) -> str:
-    """What it comes to, in a few words.
+def meaning(path: KeyPath, value: object = None) -> str:
+    """What it comes to, in a few words, none of which are the file's.
 
     >>> meaning(("servers", "x", "command"))
     'starts a program'
+    >>> meaning(("gate", "hosts", "claude-code", "mode"), "observe")
+    'stops blocking at claude-code: calls are only recorded'
     """
+    if path[0] == "gate" and path[-1] == "mode" and (mild := _MILDER.get(str(value))) is not None:
+        return f"stops blocking{_where(path)}: {mild}"
     for pattern, words in _MEANINGS:
         if len(path) >= len(pattern) and all(one in ("*", here) for one, here in zip(pattern, path, strict=False)):
             return words
-    return "changes a default other than by making it stricter"
+    return "permits more than the default"
+
+
+_MILDER = {"observe": "calls are only recorded", "warn": "the model is only warned"}
+
+
+def _where(path: KeyPath) -> str:
+    if path[1] == "tools":
+        return " for this tool"
+    if path[1] == "hosts":
+        name = HOST_NAMES.get(str(path[2]), path[2])
+        return f" at {name}" if name in HOSTS else " at this host"
+    return ""
 
 
 def _beyond(said: Struct, tight: Struct, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
