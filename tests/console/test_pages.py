@@ -19,6 +19,7 @@ from support.approvals import request_of, try_call
 from support.consoles import Answer, Browser
 from support.every import sampled
 from support.raw_server import in_a_loop
+from support.stores import Diary
 
 SCRIPTS = (
     "<script>alert(1)</script>",
@@ -503,6 +504,16 @@ def left(store: MemoryStore) -> int:
     why = "⚠️ Invalid weather call. Missing required fields: city."
     problem = {"code": "missing", "message": "city is missing"}
     return passed(store, "left", reason=why, strategy="failed", confidence=0.0, problems=(problem,))
+
+
+def test_a_row_says_what_mode_observe_kept_from_being_done(ann: Browser, store: MemoryStore) -> None:
+    diary = Diary(store)
+    diary.ran(tool="Bash", rule="observe", reason="deny by command:catastrophic: It deletes everything.")
+    asked = diary.ran(tool="Bash", rule="observe", reason="ask by command:network: It fetches.")
+    diary.ran(tool="Bash", rule="observe")
+    tags = re.findall(r'class="tag warn">([^<]+)<', ann.get("/live").text)
+    assert tags == ["would ask: command:network", "would refuse: command:catastrophic"]
+    assert shown(ann.get("/live?status=would-ask")) == [asked]
 
 
 def test_each_call_says_how_it_came_to_fit_and_the_filters_agree(ann: Browser, store: MemoryStore) -> None:

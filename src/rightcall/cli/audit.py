@@ -41,7 +41,7 @@ from rightcall.gate.records import json_text
 from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
-from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
+from rightcall.record.calls import CALLS, CallFilter, CallRecord, Would, call, find_calls
 from rightcall.record.erasure import Erased, erase, find_erasable
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
@@ -65,6 +65,7 @@ EXAMPLES = """\
 examples:
   rightcall audit tail -n 50 --as teacher
   rightcall audit tail --follow --status refused
+  rightcall audit tail --status would-refuse     what mode observe let run
   rightcall audit show 12
   rightcall audit show last
   rightcall audit head > anchor.txt
@@ -78,7 +79,7 @@ examples:
 """
 
 FORMATS = ("jsonl", "csv")
-STATUSES = (*get_args(Status), "proxied")
+STATUSES = (*get_args(Status), "proxied", *get_args(Would))
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -466,8 +467,11 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
-    wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
-    return find_calls(tables, wanted, limit=options.limit)[::-1]
+    return find_calls(tables, _wanted(options, since), limit=options.limit)[::-1]
+
+
+def _wanted(options: Namespace, since: str | None = None) -> CallFilter:
+    return CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:
@@ -475,15 +479,8 @@ def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[Ca
     entries = [entry for entry in tables.entries(last) if entry.kind in CALLS or entry.kind == "end"]
     ended = {entry.call for entry in entries if entry.kind == "end"}
     found = [call(tables, entry.seq) for entry in entries if not (entry.kind == "begin" and entry.seq in ended)]
-    return tables.head()[0], [record for record in found if record is not None and _is_wanted(record, options)]
-
-
-def _is_wanted(record: CallRecord, options: Namespace) -> bool:
-    asked = (
-        (options.caller, record.caller), (options.tool, record.tool), (options.status, record.status),
-        (options.context, record.context), (options.step, record.step),
-    )  # fmt: skip
-    return all(wanted is None or wanted == is_so for wanted, is_so in asked)
+    wanted = _wanted(options)
+    return tables.head()[0], [record for record in found if record is not None and wanted.has(record)]
 
 
 def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:

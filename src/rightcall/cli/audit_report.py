@@ -46,7 +46,7 @@ from rightcall.router.packets import is_packet_id
 
 TINTS: Mapping[str, Tint] = {
     "success": "green", "failed": "red", "refused": "yellow", "waiting": "cyan", "pending": "dim",
-    "interrupted": "red", "damaged": "red", "proxied": "cyan",
+    "interrupted": "red", "damaged": "red", "proxied": "cyan", "would-refuse": "yellow", "would-ask": "cyan",
 }  # fmt: skip
 
 _STATUS, _TIME = 11, 8
@@ -63,19 +63,20 @@ class Table:
     def __init__(self, style: Style, records: Iterable[CallRecord] = ()) -> None:
         self._style = style
         self._dated, self._timed = style.width >= _WIDE, style.width >= _NARROW
-        self._caller, self._tool = _LEAST_CALLER, _LEAST_TOOL
+        self._status, self._caller, self._tool = _STATUS, _LEAST_CALLER, _LEAST_TOOL
         for record in records:
             self._widen(record)
 
     def header(self) -> str:
         when = pad("time (UTC)", 14) if self._dated else pad("UTC", 8)
-        words = f"{'record':>6}  {when}  {pad('status', _STATUS)}  {pad('caller', self._caller)}  "
+        words = f"{'record':>6}  {when}  {pad('status', self._status)}  {pad('caller', self._caller)}  "
         return self._style.tint(f"{words}{pad('tool', self._tool)}  {self._took('took')}what", "bold")
 
     def line(self, record: CallRecord) -> str:
         """Number, time, how it went, who, what, how long, and what with or why not."""
         self._widen(record)
-        status = self._style.tint(pad(record.status, _STATUS), TINTS[record.status])
+        word = record.would or record.status
+        status = self._style.tint(pad(word, self._status), TINTS[word])
         when = escaped(record.timestamp[5 if self._dated else 11 : 19], 14)
         start = (
             f"{record.id:>6}  {when}  {status}  {column(record.caller, self._caller)}  "
@@ -88,6 +89,7 @@ class Table:
         return f"{text:>{_TIME}}  " if self._timed else ""
 
     def _widen(self, record: CallRecord) -> None:
+        self._status = max(self._status, len(record.would or ""))
         self._caller = min(_MOST_CALLER, max(self._caller, visible_width(escaped(record.caller, 200))))
         self._tool = min(_MOST_TOOL, max(self._tool, visible_width(escaped(record.tool, 200))))
 
@@ -98,7 +100,12 @@ def call_lines(records: list[CallRecord], style: Style) -> list[str]:
 
 
 def detail(record: CallRecord) -> str:
-    """What a line has room for: the reason where it did not go well, else the arguments and what came of them."""
+    """What a line has room for: the reason where it did not go well, else the arguments and what came of them. Of a
+    call that was only observed, first the rule that would have stopped it."""
+    return f"{escaped(record.would_by, 80)}: {_went(record)}" if record.would else _went(record)
+
+
+def _went(record: CallRecord) -> str:
     if record.status in ("failed", "refused", "interrupted", "damaged"):
         return escaped(f"{record.rule}: {record.error}" if record.status == "refused" else record.error or "", _DETAIL)
     if record.status == "waiting":
@@ -272,6 +279,7 @@ def _repair(repair: Mapping[str, Any]) -> str:
 
 def _decision(record: CallRecord) -> str:
     parts = [f"{escaped(record.decision)} by {escaped(record.rule)}"]
+    parts += [f"{record.would.replace('-', ' ')}: {escaped(record.would_by, 80)}"] if record.would else []
     if record.strategy == "failed":
         parts.append("could not be repaired")
     elif record.strategy != "direct" or record.confidence < 1:

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any, TextIO, cast
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
@@ -39,7 +40,8 @@ from rightcall.record.analytics import (
     persona_name,
     read_analytics,
 )
-from rightcall.record.calls import Period
+from rightcall.record.calls import OBSERVED, Period
+from rightcall.record.listing import Observed, read_observed
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
 
@@ -56,9 +58,12 @@ _LEAST_HOW = 30  # columns below which what was counted stands on a line of its 
 _MOST_CALLERS = 10
 _MOST_MODELS = 5
 _MOST_REPAIRED = 10
+_NONE_OBSERVED = Observed()
 
 
-def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: Signs) -> list[str]:
+def report(
+    figures: Analytics, metrics: Sequence[Metric], style: Style, signs: Signs, observed: Observed = _NONE_OBSERVED
+) -> list[str]:
     """Everything, section by section; a section without content is left out."""
     sections = [
         _head(figures, style, signs),
@@ -66,6 +71,7 @@ def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: S
         _section("Callers:", _callers(figures, style, signs), style),
         _section("Through the Proxy:", _passed(figures.passed, style, signs), style),
         _section("Refusals by Rule:", _counted(figures.refusals, style, signs), style),
+        _section("Mode Observe:", _observed(observed, style, signs), style),
         _section("Repairs by Strategy:", _counted(figures.repairs, style, signs), style),
         _section("Repairs by Provider:", _by_provider(figures, style, signs), style),
         _section("Repairs by Tool:", _repaired(figures.repairs_by_tool, "tool", style, signs), style),
@@ -161,6 +167,20 @@ def _calls(number: int, success: float | None, time: float | None) -> str:
 
 def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]:
     return chart([Row(escaped(name), number, f"{number:,}") for name, number in counts.items()], style, signs)
+
+
+def _observed(observed: Observed, style: Style, signs: Signs) -> list[str]:
+    """Calls that ran because nothing is refused there yet: what would have become of them."""
+    if not observed.calls:
+        return []
+    least = "" if observed.complete else "at least "
+    numbers = [sum(rules.values()) for rules in (observed.refused, observed.asked)]
+    said = f"{least}{many(observed.calls, 'call')}: {numbers[0]:,} would be refused, {numbers[1]:,} asked about"
+    lines = wrap(said, style.width)
+    for word, rules in (("refuse", observed.refused), ("ask", observed.asked)):
+        rows = [Row(escaped(rule, 60), times, f"{times:,}") for rule, times in rules.items()]
+        lines += [f"would {word}:", *chart(rows, style, signs, indent=2)] if rows else []
+    return lines
 
 
 def _by_provider(figures: Analytics, style: Style, signs: Signs) -> list[str]:
@@ -298,6 +318,7 @@ class Look(Struct, frozen=True):
     """When the last call was recorded, whichever period that is in; None when there was none."""
     callers: tuple[str, ...] = ()
     """Who else called in this period; looked for only where the one that was asked for did not."""
+    observed: Observed = _NONE_OBSERVED
 
     @property
     def empty(self) -> bool:
@@ -387,6 +408,9 @@ def look(tables: "Tables", period: Period, caller: str | None) -> Look:
     counts = count(tables, period=period, caller=caller, now=now)
     newest = tables.newest(1, ("begin", "refused", "proxied"))
     found = Look(analytics_of(counts), metrics_of(counts), newest[0].at if newest else None)
+    if counts.rules(refused=False)[OBSERVED]:
+        window = counts.window
+        found = replace(found, observed=read_observed(tables, since=window.since, until=window.until, caller=caller))
     if caller is None or not found.empty or not newest:
         return found
     others = read_analytics(tables, period=period, now=now)
@@ -396,7 +420,8 @@ def look(tables: "Tables", period: Period, caller: str | None) -> Look:
 def record(found: Look) -> dict[str, Any]:
     """What `--json` prints: our figures, the metrics, and the same figures in the design's shape."""
     figures: dict[str, Any] = to_builtins(found.figures)
-    return {"analytics": figures, "metrics": to_builtins(found.metrics), "toolAnalytics": as_design(found.figures)}
+    told = {"analytics": figures, "metrics": to_builtins(found.metrics), "toolAnalytics": as_design(found.figures)}
+    return told | ({"observed": to_builtins(found.observed)} if found.observed.calls else {})
 
 
 def drawn(found: Look, style: Style, signs: Signs, where: str = "") -> list[str]:
@@ -404,7 +429,7 @@ def drawn(found: Look, style: Style, signs: Signs, where: str = "") -> list[str]
     if found.empty:
         lines = _nothing(found, where)
         return [line for text in lines for line in ([text] if "`" in text else wrap(text, style.width))]
-    return report(found.figures, found.metrics, style, signs)
+    return report(found.figures, found.metrics, style, signs, found.observed)
 
 
 def _nothing(found: Look, where: str) -> list[str]:

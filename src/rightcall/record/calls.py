@@ -70,6 +70,13 @@ def counted_as(strategy: str, origin: str, rule: str) -> str:
     return LIFTED if origin == "text" else strategy
 
 
+OBSERVED: Final = "observe"
+"""The rule of a call that ran because its door only observes; its reason is `KIND by RULE: …` of what would have been
+decided, or empty where it would have run all the same."""
+Would = Literal["would-refuse", "would-ask"]
+_WOULD: Final[Mapping[str, Would]] = {"deny": "would-refuse", "dry_run": "would-refuse", "ask": "would-ask"}
+
+
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One call, from who wanted it to what came of it."""
 
@@ -131,6 +138,17 @@ class CallRecord(Struct, frozen=True, kw_only=True):
             return "repaired"
         return "lifted" if self.origin == "text" else "right"
 
+    @property
+    def would(self) -> Would | None:
+        """What would have become of a call that was only observed; None for every other, and for one that would have
+        run."""
+        return _WOULD.get(self.reason.partition(" by ")[0]) if self.rule == OBSERVED else None
+
+    @property
+    def would_by(self) -> str:
+        """The rule that would have decided so."""
+        return self.reason.partition(" by ")[2].partition(": ")[0] if self.would else ""
+
 
 class CallFilter(Struct, frozen=True):
     """Which calls are asked for; None means any."""
@@ -138,6 +156,7 @@ class CallFilter(Struct, frozen=True):
     caller: str | None = None
     tool: str | None = None
     status: str | None = None
+    """As a record has it, or as `Would`."""
     context: str | None = None
     step: str | None = None
     since: str | None = None
@@ -156,7 +175,7 @@ class CallFilter(Struct, frozen=True):
         return (
             (self.caller is None or record.caller == self.caller)
             and (self.tool is None or record.tool == self.tool)
-            and (self.status is None or record.status == self.status)
+            and (self.status is None or self.status in (record.status, record.would))
             and (self.context is None or record.context == self.context)
             and (self.step is None or record.step == self.step)
             and (self.until is None or record.timestamp < self.until)
@@ -175,7 +194,8 @@ class CallFilter(Struct, frozen=True):
 
     def may_have(self, body: bytes) -> bool:
         """A quick look, before the record is read: every name that is asked for stands in it."""
-        names = (self.caller, self.tool, self.context, self.step, self.model, self.rule)
+        observed = OBSERVED if self.status in get_args(Would) else None
+        names = (self.caller, self.tool, self.context, self.step, self.model, self.rule, observed)
         return all(encode(name) in body for name in names if name)
 
     def may_tell(self, entry: AuditEntry, end: AuditEntry | None) -> bool:

@@ -6,14 +6,15 @@ A page is found within a time that it may take. What was not looked through by t
 search for words has to read the records, some ten thousand in the usual time; everything else reads what it shows.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
 from msgspec import Struct
 
-from rightcall.record.calls import CALLS, LIFTED, CallRecord, call, counted_as, joined
+from rightcall.record.calls import CALLS, LIFTED, OBSERVED, CallRecord, Would, call, counted_as, joined
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import HOUR, LINE, PARTS, read_repairs
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
@@ -247,6 +248,38 @@ class _Search:
         if self._wanted.strategy in (None, "direct") or waiting:
             return True
         return any(map(self._wanted.has_strategy, read_repairs(repairs)))
+
+
+# ── what was only observed ──
+
+
+class Observed(Struct, frozen=True):
+    """Calls that ran because a door only observes, and what would have become of them otherwise."""
+
+    calls: int = 0
+    refused: Mapping[str, int] = {}
+    asked: Mapping[str, int] = {}
+    """How many a rule would have refused, or asked a person about; the most frequent first."""
+    complete: bool = True
+    """Whether all of the period were looked at, and not only the newest."""
+
+
+_MOST_OBSERVED = 20_000
+
+
+def read_observed(
+    tables: Tables, *, since: str, until: str, caller: str | None = None, seconds: float = 0.5
+) -> Observed:
+    """Of the calls of a period, those that were only observed. Takes about so many seconds at most."""
+    wanted = CallQuery(caller=caller, rule=OBSERVED, since=since, until=until)
+    page = find_page(tables, wanted, limit=_MOST_OBSERVED, seconds=seconds)
+    whole = page.complete and page.before is None
+    return Observed(len(page.calls), _by_rule(page.calls, "would-refuse"), _by_rule(page.calls, "would-ask"), whole)
+
+
+def _by_rule(calls: Iterable[CallRecord], would: Would) -> dict[str, int]:
+    times = Counter(one.would_by for one in calls if one.would == would)
+    return dict(sorted(times.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
