@@ -75,7 +75,7 @@ def test_answered_questions_are_listed_on_demand(run: Runner, desk: Desk) -> Non
     asked = desk.ask()
     say(desk.store, asked, "denied")
     assert run("approvals", "list").out == "Nothing waits for an answer.\n"
-    assert f"{asked}  teacher   file/save  denied" in run("approvals", "list", "--all").out
+    assert f"{asked}  teacher  file/save  denied" in run("approvals", "list", "--all").out
 
 
 def test_show_is_short_unless_asked_for_everything(run: Runner, desk: Desk) -> None:

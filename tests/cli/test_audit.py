@@ -202,7 +202,7 @@ def test_nothing_a_model_wrote_reaches_the_terminal_unescaped(run: Runner, tmp_p
 def test_verify_says_that_all_is_right_and_with_an_anchor_that_nothing_is_missing(audit: Any) -> None:
     head = audit("head").out.strip()
     assert audit("verify").out == (
-        f"✓ as it was written: 9 records\nWithout `--anchor`, removed newest records cannot be detected.\nhead {head}\n"
+        f"✓ 9 records, none changed\nWithout `--anchor`, removed newest records cannot be detected.\nhead {head}\n"
     )
     done = audit("verify", "--anchor", head)
     assert done.code == 0

@@ -58,8 +58,8 @@ def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
     assert done.out == (
         "✓ rightcall.toml is right\n"
         "  stage    read-only, 14 tools\n"
-        '  writes   only shown, and only by tools that a list allows; write = "ask" turns them on\n'
-        '  runs     only shown, and only by tools that a list allows; execute = "ask" turns them on\n'
+        '  writes   dry run only, and only for tools in `stage` or `allow`; write = "ask" turns them on\n'
+        '  runs     dry run only, and only for tools in `stage` or `allow`; execute = "ask" turns them on\n'
         "  preset   swarm; all callers 100 a minute, 2000 an hour\n"
         "           each caller 10 a minute, 200 an hour, 3 a second\n"
         "  callers  none by name\n"
@@ -219,7 +219,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
     done = run("policy", "explain", "--as", "teacher", "code/execute/python")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
-        "✗ code/execute/python by teacher would be refused\n"
+        "✗ code/execute/python, called by `teacher`, would be refused\n"
         "  rule          allowlist\n"
         "  reason        Tool 'code/execute/python' is not whitelisted for AI use\n"
         '  to allow it   add to the policy: [policy] execute = "ask" (a person approves each call) or "allow"\n'

@@ -395,7 +395,7 @@ def lines(result: Verification, anchor: Anchor | None, style: Style, *, kept: bo
     if not result.ok:
         found = [style.tint("✗ the audit is not as it was written", "red", "bold"), *wrap(result.problem, style.width)]
         return [*found, f"Right before that: {records(result.checked)}."] if result.first_wrong else found
-    whole = f"✓ as it was written: {records(result.checked)}" if result.checked else "✓ the audit is empty"
+    whole = f"✓ {records(result.checked)}, none changed" if result.checked else "✓ the audit is empty"
     said = [style.tint(whole, "green", "bold")]
     if result.pruned:
         said += wrap(f"Records up to {result.pruned:,} were pruned, as the record of that says.", style.width)

@@ -369,7 +369,7 @@ def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0
         ]
         for one in shown
     ]
-    lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
+    lines = table(["id", "caller", "tool", "state", "because of", "call size"], rows, style, left=5)
     return [
         *lines,
         *_left_out(approvals, shown),

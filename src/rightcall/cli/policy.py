@@ -659,7 +659,8 @@ _WORD_MEANS: dict[EffectWord | None, str] = {
 def _effect_words(settings: Settings, effect: Effect) -> str:
     """What tools that write or execute may do, and the line that changes it where nobody has said it."""
     word = getattr(settings, effect)
-    return _WORD_MEANS.get(word) or f'only shown, and only by tools that a list allows; {effect} = "ask" turns them on'
+    usual = f'dry run only, and only for tools in `stage` or `allow`; {effect} = "ask" turns them on'
+    return _WORD_MEANS.get(word) or usual
 
 
 def _listed(names: Iterable[str]) -> str:

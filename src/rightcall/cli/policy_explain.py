@@ -142,7 +142,7 @@ def report(found: Explanation, file: str | None, style: Style) -> list[str]:
         ("budgets", f"{budgets.seconds:g} s, {budgets.tokens} tokens shown, {budgets.output} bytes kept"),
         ("not judged", unjudged if found.verdict is None else ""),
     ]
-    headline = f"{mark} {escaped(tool.name, 100)} by {escaped(found.caller, 100)} {words}"
+    headline = f"{mark} {escaped(tool.name, 100)}, called by `{escaped(found.caller, 100)}`, {words}"
     lines = [style.tint(headline, tint, "bold")]
     return lines + [line for label, text in rows if text for line in hang(f"  {label:<{_LABEL}}  ", text, style)]
 

@@ -479,7 +479,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
         "the host runs its own tools, so these hold for RightCall's own tools alone; "
-        "`[callers.HOST]` `only` and `deny` hold there, and so do `write` and `execute` that are not commented out",
+        "`[callers.HOST]` `only` and `deny` hold there; `write` and `execute` hold there if the file sets them",
         _is_unbound,
     ),
     Gap(

@@ -327,12 +327,12 @@ HOSTS: Mapping[str, Host] = {
             "claude-code", "Claude Code", "hooks",
             {"PreToolUse": 30, "PostToolUse": 30, "PostToolUseFailure": 30, "SessionEnd": 10},
             filters=_TOOLS, scopes=("user", "project", "local"),
-            after="Sessions that are open take it up when they are started again; /hooks shows it there.",
+            after="Restart open sessions of Claude Code; /hooks shows the hooks there.",
         ),
         Host(
             "gemini", "Gemini CLI", "hooks",
             {"BeforeTool": 30, "AfterTool": 30, "SessionEnd": 10}, unit=1000,
-            after="It counts from the next start on; /hooks shows it there.",
+            after="Restart open sessions of Gemini CLI; /hooks shows the hooks there.",
         ),
         Host(
             "codex", "Codex", "hooks",
@@ -342,7 +342,7 @@ HOSTS: Mapping[str, Host] = {
             "whether they are trusted.",
         ),
         Host("claude-desktop", "Claude Desktop", "servers", scopes=("user",), after="Start Claude Desktop again."),
-        Host("cursor", "Cursor", "servers", after="Cursor takes it up when its MCP servers are started again."),
+        Host("cursor", "Cursor", "servers", after="Restart the MCP servers in Cursor."),
         Host("agent-zero", "Agent Zero", "files", scopes=("user",), after="Start Agent Zero again."),
     )
 }  # fmt: skip
