@@ -295,6 +295,7 @@ def _describe_install(change: Change, done: "Done", wish: Wish, place: str) -> l
         *_indented(notes_on(change, wish)),
         *_indented([host.after]),
         *_modes(host, change, f"{place}{_only(wish)}"),
+        *_overruled(host, change),
         f"Undo it with:     rightcall uninstall {host.name}{place}",
         "See if it works:  rightcall status",
     ]
@@ -322,6 +323,15 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
         f"Switch it on:     rightcall install {host.name}{options} --mode block",
         f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
     ]
+
+
+def _overruled(host: Host, change: Change) -> list[str]:
+    """Where the policy of this folder says another mode than was installed: that one counts."""
+    installed = installed_in(host, change.path)
+    if installed is None or not installed.hooks:
+        return []
+    told = _modes_of_hooks(installed)
+    return [f"What counts here: mode {escaped(one.words)}." for one in told if one.mode != one.installed]
 
 
 def _is_recorded(host: Host, settings: Any) -> bool:
@@ -555,9 +565,15 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
             tried = Tried(untrusted)
         used = policy or policy_of_project(project_folder())
         gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
-        said: dict[Mode | None, None] = dict.fromkeys(mode_of(one.words) for one in installed.hooks)
-        modes = _modes_told([mode_in_force(name, mode, used, found=policy is None) for mode in said])
+        modes = _modes_told(_modes_of_hooks(installed))
         yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps)
+
+
+def _modes_of_hooks(installed: Installed) -> list[ModeInForce]:
+    said: dict[Mode | None, None] = dict.fromkeys(mode_of(one.words) for one in installed.hooks)
+    named = installed.policy
+    used = named or policy_of_project(project_folder())
+    return [mode_in_force(installed.host.name, mode, used, found=named is None) for mode in said]
 
 
 def _modes_told(modes: list[ModeInForce]) -> dict[str, Any]:

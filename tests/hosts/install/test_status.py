@@ -51,7 +51,8 @@ def test_the_mode_that_counts_is_shown_and_where_it_comes_from(
     file.write_text(policy)
     if trusted:
         assert run("trust", "--yes").code == 0
-    run("install", "claude-code", "--mode", installed, "--yes")
+    told = run("install", "claude-code", "--mode", installed, "--yes").out
+    assert (f"What counts here: mode {says}.\n" in told) == ("installed:" in says)
     assert f"  mode {says}, policy {file}\n" in run("status").out
     (one,) = run("status", "--json").json["installed"]
     assert one["mode"] == [says.split()[0].rstrip(";")]
