@@ -1,6 +1,7 @@
 """What a door in mode observe let run: `audit tail` and `stats` say what would have been refused or asked."""
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from rightcall.cli.persons import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
 from rightcall.executor.door import Door
+from rightcall.record import listing
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner
 from support.stores import Diary
@@ -78,3 +80,17 @@ def test_only_calls_of_the_period_and_the_caller_count() -> None:
     assert (found.observed.calls, found.observed.refused, found.observed.asked) == (2, {"allowlist": 1, "stage": 1}, {})
     everyone = diary.store.look(lambda tables: look(tables, "1day", None))
     assert "4 calls: 2 would be refused, 1 asked about" in drawn(everyone, Style(width=100), BLOCKS)
+
+
+def test_a_record_that_takes_too_long_is_read_from_the_newest_back_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listing, "_CHUNK", 4)
+    diary = Diary()
+    since = diary.now
+    for rule in ("old", "old", "new", "new"):
+        diary.ran(rule="observe", reason=f"deny by {rule}: No.")
+    read = partial(listing.read_observed, since=since, until=diary.now)
+    assert diary.store.look(partial(read, seconds=0)) == listing.Observed(2, {"new": 2}, {}, complete=False)
+    found = diary.store.look(read)
+    assert found == listing.Observed(4, {"new": 2, "old": 2}, {}, complete=True)

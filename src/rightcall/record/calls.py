@@ -77,6 +77,17 @@ Would = Literal["would-refuse", "would-ask"]
 _WOULD: Final[Mapping[str, Would]] = {"deny": "would-refuse", "dry_run": "would-refuse", "ask": "would-ask"}
 
 
+def would_of(rule: str, reason: str) -> tuple[Would, str] | None:
+    """What would have become of a call that was only observed, and by which rule.
+
+    >>> would_of("observe", "deny by path:outside: No such file"), would_of("observe", "")
+    (('would-refuse', 'path:outside'), None)
+    """
+    kind, _, why = reason.partition(" by ")
+    would = _WOULD.get(kind) if rule == OBSERVED else None
+    return None if would is None else (would, why.partition(": ")[0])
+
+
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One call, from who wanted it to what came of it."""
 
@@ -142,12 +153,14 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     def would(self) -> Would | None:
         """What would have become of a call that was only observed; None for every other, and for one that would have
         run."""
-        return _WOULD.get(self.reason.partition(" by ")[0]) if self.rule == OBSERVED else None
+        found = would_of(self.rule, self.reason)
+        return None if found is None else found[0]
 
     @property
     def would_by(self) -> str:
         """The rule that would have decided so."""
-        return self.reason.partition(" by ")[2].partition(": ")[0] if self.would else ""
+        found = would_of(self.rule, self.reason)
+        return "" if found is None else found[1]
 
 
 class CallFilter(Struct, frozen=True):

@@ -7,14 +7,16 @@ search for words has to read the records, some ten thousand in the usual time; e
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 
-from rightcall.record.calls import CALLS, LIFTED, OBSERVED, CallRecord, Would, call, counted_as, joined
+from rightcall.record.calls import CALLS, LIFTED, OBSERVED, CallRecord, Would, call, counted_as, joined, would_of
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import HOUR, LINE, PARTS, read_repairs
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
@@ -264,22 +266,45 @@ class Observed(Struct, frozen=True):
     """Whether all of the period were looked at, and not only the newest."""
 
 
-_MOST_OBSERVED = 20_000
+class _ObservedCall(Struct, frozen=True, gc=False):
+    """The few fields of `CallBody` that are counted."""
+
+    caller: str
+    rule: str
+    reason: str = ""
+
+
+_read_observed = Decoder(_ObservedCall).decode
+_RULE = encode(OBSERVED)
 
 
 def read_observed(
-    tables: Tables, *, since: str, until: str, caller: str | None = None, seconds: float = 0.5
+    tables: Tables, *, since: str, until: str, caller: str | None = None, seconds: float = 1.0
 ) -> Observed:
-    """Of the calls of a period, those that were only observed. Takes about so many seconds at most."""
-    wanted = CallQuery(caller=caller, rule=OBSERVED, since=since, until=until)
-    page = find_page(tables, wanted, limit=_MOST_OBSERVED, seconds=seconds)
-    whole = page.complete and page.before is None
-    return Observed(len(page.calls), _by_rule(page.calls, "would-refuse"), _by_rule(page.calls, "would-ask"), whole)
+    """Of the calls of a period, those that were only observed, from the newest back. Takes about so many seconds at
+    most."""
+    deadline, found, whole = monotonic() + seconds, list[_ObservedCall](), True
+    last, oldest = tables.head()[0], max(1, tables.oldest())
+    end = last
+    while end >= oldest and (whole := end == last or monotonic() < deadline):
+        first = max(0, end - _CHUNK)
+        entries = [one for one in islice(tables.entries(first), end - first) if one.seq <= end]
+        if entries and all(one.at < since for one in entries):
+            break
+        end = first
+        for one in entries:
+            if one.kind == "begin" and since <= one.at <= until and _RULE in one.body:
+                with suppress(DecodeError):  # somebody else wrote it
+                    found.append(_read_observed(one.body))
+    calls = [one for one in found if one.rule == OBSERVED and caller in (None, one.caller)]
+    would = Counter(told for one in calls if (told := would_of(one.rule, one.reason)) is not None)
+    refused, asked = _by_rule(would, "would-refuse"), _by_rule(would, "would-ask")
+    return Observed(len(calls), refused, asked, whole)
 
 
-def _by_rule(calls: Iterable[CallRecord], would: Would) -> dict[str, int]:
-    times = Counter(one.would_by for one in calls if one.would == would)
-    return dict(sorted(times.items(), key=lambda pair: (-pair[1], pair[0])))
+def _by_rule(times: Counter[tuple[Would, str]], would: Would) -> dict[str, int]:
+    own = [(rule, number) for (kind, rule), number in times.items() if kind == would]
+    return dict(sorted(own, key=lambda pair: (-pair[1], pair[0])))
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
