@@ -236,12 +236,14 @@ class Ended(KeyboardInterrupt):
 
 
 class Ending:
-    """Listens for the signals. `code` is the exit code once one of them has come."""
+    """Listens for the signals, from `listen` on. `code` is the exit code once one of them has come."""
 
     def __init__(self) -> None:
         self.code: int | None = None
         self._since: float | None = None
         self._tidying = False
+
+    def listen(self) -> None:
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not with `nohup`
