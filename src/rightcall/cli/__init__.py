@@ -73,6 +73,9 @@ _HOMES: Final = {
 REMOVED: Final = {"call": "run", "packet": "requests", "quarantine": "policy quarantine"}
 """Commands that have another name now. They do not run: whoever types one is told the new name."""
 
+_MEANT: Final = {"start": "serve", "server": "serve", "tail": "audit tail", "log": "audit tail", "logs": "audit tail"}
+"""Words that other programs have for a command of ours."""
+
 OK: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
@@ -182,7 +185,7 @@ def _dispatch(arguments: list[str], loaded: Callable[[], None]) -> int:
     if first in ("-h", "--help", "help"):
         return _show_help(arguments[1:])
     if first in ("-V", "--version", "version"):
-        return _version()
+        return _version(arguments[1:])
     if first not in COMMANDS:
         return _complain(_no_such_command(first))
     return _run(first, arguments[1:], loaded)
@@ -235,7 +238,7 @@ def _no_such_command(name: str) -> str:
 
     if name in REMOVED:
         return f"`rightcall {name}` is now `rightcall {REMOVED[name]}`"
-    near = get_close_matches(name, COMMANDS, n=1)
+    near = [_MEANT[name]] if name in _MEANT else get_close_matches(name, [*COMMANDS, "help"], n=1)
     hint = f"did you mean `{near[0]}`?" if near else "run `rightcall --help`"
     return f"unknown command `{name}`: {hint}"
 
@@ -249,10 +252,13 @@ def _show_help(words: list[str]) -> int:
         return _complain(str(error))
 
 
-def _version() -> int:
+def _version(words: list[str]) -> int:
     from rightcall import __version__
 
-    sys.stdout.write(f"rightcall {__version__}\n")
+    if "--json" in words:
+        sys.stdout.write(f'{{"version": "{__version__}"}}\n')
+    else:
+        sys.stdout.write(f"rightcall {__version__}\n")
     return OK
 
 

@@ -125,7 +125,7 @@ def run(words: list[str]) -> int:
 
 
 def _topic(words: list[str]) -> str:
-    if not words:
+    if not words or words[0] in ("-h", "--help", "help"):
         return overview()
     name, *rest = words
     topics = {"commands": _commands, "options": _options, "exit-codes": lambda: EXIT_CODES}

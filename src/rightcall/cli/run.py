@@ -309,7 +309,12 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
     if not unknown and not asks_help:
         return known
-    tool = _tool(known)
+    try:
+        tool = _tool(known)
+    except InputError as missing:
+        if misspelt := parser.misspelt():  # it may be why the tool is missing
+            raise InputError(misspelt) from missing
+        raise
     options = {option.name: option for option in tool_options(tool.schema, own)}
     _add(parser, tool, options)
     if asks_help:

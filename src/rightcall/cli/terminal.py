@@ -216,6 +216,18 @@ def print_stats(stats: dict[str, Any]) -> None:
     sys.stderr.write(json_text(stats) + "\n")
 
 
+def program() -> str:
+    """How this program was started, for commands that a user can copy: `rightcall`, where that is found."""
+    from shutil import which
+
+    started = sys.argv[0]
+    if which("rightcall") is not None:
+        return "rightcall"
+    if os.path.basename(started).startswith("rightcall"):
+        return started if os.path.dirname(started) else f"./{started}"
+    return f"{sys.executable} -P -m rightcall"
+
+
 def is_unicode(stream: TextIO) -> bool:
     """Whether every character can be written to the stream as it is."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
