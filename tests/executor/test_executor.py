@@ -225,10 +225,25 @@ def test_a_tool_that_changes_its_definition_waits_for_a_new_approval(workshop: A
 
     outcome = shop.run("add", {"a": 1, "b": 2})
     assert (outcome.status, outcome.decision.rule) == ("waiting", "definition:changed")
+    assert f"`rightcall approvals approve {outcome.decision.approval}`; not to be asked" in outcome.to_allow
+    assert outcome.to_allow.endswith("[policy.approval] definitions = false")
+    assert "definitions" not in outcome.content
     (question,) = shop.executor.waiting()
     assert "everything you know" in question.canonical
     shop.executor.answer(question.id, "approved", by="ann", digest=question.digest[:8])
     assert shop.run("add", {"a": 1, "b": 2}).result == "stolen"
+
+
+def test_the_author_of_a_function_without_effects_is_told_what_it_lacks_and_the_model_is_not(workshop: Any) -> None:
+    shop = workshop({"policy": {"stage": "read-only"}})
+
+    @shop.executor.tool
+    def plain(a: int) -> int:
+        return a
+
+    outcome = shop.run("plain", {"a": 1})
+    assert outcome.content == "Error: Tool 'plain' is not whitelisted for AI use"
+    assert outcome.to_allow.startswith('declare what it does, such as effects=["read"], or add to the policy: [policy]')
 
 
 @pytest.mark.promise("P-10")

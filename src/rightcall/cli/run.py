@@ -312,7 +312,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     try:
         tool = _tool(known)
     except InputError as missing:
-        if misspelt := parser.misspelt():  # it may be why the tool is missing
+        # it may be why the tool is missing; where a tool is near, it is that tool's argument
+        if "did you mean" not in str(missing) and (misspelt := parser.misspelt()):
             raise InputError(misspelt) from missing
         raise
     options = {option.name: option for option in tool_options(tool.schema, own)}
