@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rightcall import Call, CallError, ConfigError, Executor
+from rightcall import Call, CallError, ConfigError, Executor, ToolError, tool
 from rightcall.record.tables import read_call, read_end
 
 OPEN = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
@@ -499,3 +499,17 @@ def test_a_caller_can_give_a_tool_less_time_and_never_more(workshop: Any) -> Non
     assert outcome.status == "failed"
     assert float(outcome.error.split("longer than ")[1].split(" s")[0]) <= 0.01
     assert "was stopped" in shop.run("slow", {}, seconds=-1.0).error
+
+
+def test_two_tools_of_one_name_at_once_are_a_mistake(workshop: Any) -> None:
+    def first() -> str:
+        return "first"
+
+    @tool(name="first")
+    def second() -> str:
+        return "second"
+
+    shop = workshop()
+    with pytest.raises(ToolError, match="two tools are named 'first'"):
+        shop.executor.register(first, second)
+    shop.executor.register(first, first)
