@@ -78,7 +78,9 @@ examples:
 """
 
 FORMATS = ("jsonl", "csv")
-STATUSES = (*get_args(Status), "proxied")
+FATES = ("repaired", "lifted", "left")
+"""What the proxy did about a call, as its lines say."""
+STATUSES = (*get_args(Status), "proxied", *FATES)
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -466,7 +468,8 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
-    wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
+    status, rule = _asked(options)
+    wanted = CallFilter(options.caller, options.tool, status, options.context, options.step, since, rule=rule)
     return find_calls(tables, wanted, limit=options.limit)[::-1]
 
 
@@ -478,9 +481,15 @@ def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[Ca
     return tables.head()[0], [record for record in found if record is not None and _is_wanted(record, options)]
 
 
+def _asked(options: Namespace) -> tuple[str | None, str | None]:
+    """The status and the rule that `--status` asks for."""
+    return ("proxied", f"proxy:{options.status}") if options.status in FATES else (options.status, None)
+
+
 def _is_wanted(record: CallRecord, options: Namespace) -> bool:
+    status, rule = _asked(options)
     asked = (
-        (options.caller, record.caller), (options.tool, record.tool), (options.status, record.status),
+        (options.caller, record.caller), (options.tool, record.tool), (status, record.status), (rule, record.rule),
         (options.context, record.context), (options.step, record.step),
     )  # fmt: skip
     return all(wanted is None or wanted == is_so for wanted, is_so in asked)
