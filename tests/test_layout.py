@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import rightcall
-from rightcall import ConfigError, Executor, Gate, Router, guard, tool
+from rightcall import ConfigError, Endpoint, Executor, Gate, Router, guard, run_loop_sync, tool
 from rightcall.cli import home_of
 from support.imports import (
     FRONT,
@@ -367,6 +367,12 @@ def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
         (Executor.open_sync, "stor", "argument 'stor': did you mean 'store'?"),
         (guard, "gaet", "guard() got an unexpected keyword argument 'gaet': did you mean 'gate'?"),
         (tool, "efects", "tool() got an unexpected keyword argument 'efects': did you mean 'effects'?"),
+        (Endpoint, "modle", "Endpoint.__init__() got an unexpected keyword argument 'modle': did you mean 'model'?"),
+        (
+            partial(run_loop_sync, None, None, "hi", caller="me"),
+            "round",
+            "run_loop_sync() got an unexpected keyword argument 'round': did you mean 'rounds'?",
+        ),
         (Gate, "zzzz", "Gate.__init__() got an unexpected keyword argument 'zzzz'"),
     ],
 )
@@ -374,6 +380,14 @@ def test_a_misspelt_keyword_is_answered_with_the_one_that_was_meant(called: Any,
     with pytest.raises(TypeError) as error:
         called(**{keyword: None})
     assert str(error.value).endswith(heard)
+
+
+def test_a_misspelt_keyword_of_a_call_that_runs_is_answered_likewise() -> None:
+    with (
+        Executor.open_sync(store="memory") as executor,
+        pytest.raises(TypeError, match=r"^Executor.run\(\) got .* 'calller': did you mean 'caller'\?$"),
+    ):
+        executor.run({"name": "add", "arguments": {}}, calller="me")
 
 
 def test_another_mistake_in_a_call_is_told_as_python_tells_it() -> None:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_ASYNCHRONOUS = 0x80  # `inspect.CO_COROUTINE`, which takes long to load
 
 __all__ = [
     "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Door", "Endpoint", "Event",
@@ -129,6 +130,18 @@ def suggest_keywords(function: _F) -> _F:
     """Makes a function answer a misspelt keyword with the one that was meant. It must name all that it takes."""
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if code.co_flags & _ASYNCHRONOUS:
+
+        @wraps(function)
+        async def awaited(*args: Any, **given: Any) -> Any:
+            try:
+                begun = function(*args, **given)
+            except TypeError:
+                check_keywords(function.__qualname__, given, known)
+                raise
+            return await begun
+
+        return cast("_F", awaited)
 
     @wraps(function)
     def called(*args: Any, **given: Any) -> Any:

@@ -51,6 +51,15 @@ def test_tail_says_what_became_of_each(run: Runner, db: str) -> None:
         == TAIL.splitlines()[3:]
     )
     assert "No such call" in run("audit", "tail", "--status", "success", "--store", db).out
+    for fate, line in (("repaired", 2), ("left", 3)):
+        assert run("audit", "tail", "--status", fate, "--store", db).out.splitlines()[1:] == [TAIL.splitlines()[line]]
+    assert "No such call" in run("audit", "tail", "--status", "lifted", "--store", db).out
+
+
+def test_the_reason_for_a_call_that_was_left_begins_with_what_is_wrong(run: Runner, tmp_path: Path) -> None:
+    with opened("sqlite", tmp_path) as diary:
+        passed(diary, "left", reason="⚠️ Invalid Read call. Missing required fields: path. Example: {}")
+    assert "  left: Missing required fields: p" in run("audit", "tail", "--store", str(tmp_path / "audit.db")).out
 
 
 SHOWN = """\

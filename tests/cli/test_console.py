@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rightcall.cli.console import _pointed
 from rightcall.cli.persons import login_name
 from rightcall.console.access import Address
 from rightcall.console.people import enter, people
@@ -227,3 +229,12 @@ def test_a_server_runs_without_the_console_where_it_is_told_to(folder: Path, wor
         process.terminate()
         process.wait(10)
         process.stdout.close()  # type: ignore[union-attr]
+
+
+def test_without_a_terminal_the_command_for_a_link_is_one_that_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", ["/opt/own/bin/rightcall", "serve"])
+    options = Namespace(policy=None, root=".", store=None)
+    address, command = _pointed(Address("127.0.0.1", 5000), options)
+    assert address == "Console: http://127.0.0.1:5000"
+    assert command == "`/opt/own/bin/rightcall console link --port 5000` prints a login link."

@@ -155,6 +155,7 @@ _AGAIN = """
 import os, signal
 from rightcall.cli import terminal as ending
 listening = ending.Ending()
+listening.listen()
 try:
     os.kill(os.getpid(), signal.SIGTERM)
 except KeyboardInterrupt:
@@ -169,6 +170,7 @@ _LATE = """
 import os, signal
 from rightcall.cli.terminal import Ending
 listening = Ending()
+listening.listen()
 listening.tidying()
 os.kill(os.getpid(), signal.SIGTERM)
 print("tidy", listening.code)
@@ -184,3 +186,25 @@ def test_who_asks_again_after_a_while_means_it() -> None:
 def test_what_is_being_tidied_up_anyway_is_not_cut_short() -> None:
     done = subprocess.run([sys.executable, "-uc", _LATE], env=environment(), capture_output=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"tidy None\n", b"")
+
+
+_EARLY = """
+import os, signal, sys
+from rightcall.cli import main
+module = sys.argv.pop()
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+sys.argv[1:] = ["policy", "command", "ls"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["msgspec", "rightcall.cli.terminal", "rightcall.cli.options", "rightcall.cli.policy"]
+)
+def test_ctrl_c_before_a_command_is_loaded_ends_it_without_a_word(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _EARLY, module], env=environment(), capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")

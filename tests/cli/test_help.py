@@ -142,6 +142,15 @@ def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], messag
         (["init", "--stage", "readonly"], "invalid value `readonly` for `--stage`: did you mean `read-only`?"),
         (["chek"], "unknown command `chek`: did you mean `check`?"),
         (["run", "code/raed", "--path", "x"], "unknown tool `code/raed`: did you mean `code/read`?"),
+        (["run", "word_count", "{}", "--tols", "x"], "unknown option `--tols`: did you mean `--tools`?"),
+        (
+            ["run", "code/read", "--tools", "examples.mytools:TOOL"],
+            "examples.mytools:TOOL: examples.mytools has no `TOOL`: did you mean 'TOOLS'?",
+        ),
+        (["install", "claud-code"], "unknown host 'claud-code': did you mean 'claude-code'?"),
+        (["start"], "unknown command `start`: did you mean `serve`?"),
+        (["logs"], "unknown command `logs`: did you mean `audit tail`?"),
+        (["hlep"], "unknown command `hlep`: did you mean `help`?"),
         (["docs", "trubleshooting"], "unknown page `trubleshooting`: did you mean `troubleshooting`?"),
     ],
 )

@@ -1,5 +1,6 @@
 """The command as a whole: help, versions, wrong usage, colours, and how it ends."""
 
+import json
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall import cli
+from rightcall import __version__, cli
 from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 
 
@@ -59,6 +60,12 @@ def test_the_version_is_one_line(run: Runner, word: str) -> None:
     assert done.code == 0
     assert done.out.startswith("rightcall ")
     assert done.out.count("\n") == 1
+    assert json.loads(run(word, "--json").out) == {"version": __version__}
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help_of_help_is_the_overview(run: Runner, word: str) -> None:
+    assert run("help", word) == run("help")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rightcall import Call, CallError, ConfigError, Executor
+from rightcall import Call, CallError, ConfigError, Executor, ToolError, tool
 from rightcall.record.tables import read_call, read_end
 
 OPEN = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
@@ -225,10 +225,25 @@ def test_a_tool_that_changes_its_definition_waits_for_a_new_approval(workshop: A
 
     outcome = shop.run("add", {"a": 1, "b": 2})
     assert (outcome.status, outcome.decision.rule) == ("waiting", "definition:changed")
+    assert f"`rightcall approvals approve {outcome.decision.approval}`; not to be asked" in outcome.to_allow
+    assert outcome.to_allow.endswith("[policy.approval] definitions = false")
+    assert "definitions" not in outcome.content
     (question,) = shop.executor.waiting()
     assert "everything you know" in question.canonical
     shop.executor.answer(question.id, "approved", by="ann", digest=question.digest[:8])
     assert shop.run("add", {"a": 1, "b": 2}).result == "stolen"
+
+
+def test_the_author_of_a_function_without_effects_is_told_what_it_lacks_and_the_model_is_not(workshop: Any) -> None:
+    shop = workshop({"policy": {"stage": "read-only"}})
+
+    @shop.executor.tool
+    def plain(a: int) -> int:
+        return a
+
+    outcome = shop.run("plain", {"a": 1})
+    assert outcome.content == "Error: Tool 'plain' is not whitelisted for AI use"
+    assert outcome.to_allow.startswith('declare what it does, such as effects=["read"], or add to the policy: [policy]')
 
 
 @pytest.mark.promise("P-10")
@@ -484,3 +499,17 @@ def test_a_caller_can_give_a_tool_less_time_and_never_more(workshop: Any) -> Non
     assert outcome.status == "failed"
     assert float(outcome.error.split("longer than ")[1].split(" s")[0]) <= 0.01
     assert "was stopped" in shop.run("slow", {}, seconds=-1.0).error
+
+
+def test_two_tools_of_one_name_at_once_are_a_mistake(workshop: Any) -> None:
+    def first() -> str:
+        return "first"
+
+    @tool(name="first")
+    def second() -> str:
+        return "second"
+
+    shop = workshop()
+    with pytest.raises(ToolError, match="two tools are named 'first'"):
+        shop.executor.register(first, second)
+    shop.executor.register(first, first)

@@ -294,3 +294,11 @@ def test_of_a_tool_that_is_compiled_with_its_first_call_nothing_is_raised_either
     gate = Gate([PackTool("right", is_tried=True), PackTool("wrong", "", wrong, is_tried=True)])
     assert gate.check(Odd("right"), {}).ok
     assert [gate.check("wrong", {"v": "x"}).ok for _ in range(2)] == [False, False]
+
+
+def test_a_name_and_arguments_in_the_wrong_order_are_told_so_and_nothing_is_raised() -> None:
+    gate = Gate([{"name": "add", "parameters": {"type": "object"}}])
+    swapped: Any = {"n": 1}
+    verdict = gate.check(swapped, "add")
+    assert not verdict.ok
+    assert verdict.problems[0].message == "The name of the tool comes first: `check(name, arguments)`"

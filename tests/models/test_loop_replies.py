@@ -9,6 +9,8 @@ import pydantic
 import pytest
 
 from rightcall import Gate
+from rightcall.errors import ModelError
+from rightcall.models.loop import OutOfReplies
 from rightcall.models.replies import Turn, answer_of, describe_failure, turn_of
 
 GATE = Gate([{"name": "code/read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
@@ -209,3 +211,11 @@ def test_what_a_model_raised_is_told_without_its_secrets() -> None:
     assert failed.error.startswith("RuntimeError: 401 for")
     assert "a1b2c3d4" not in failed.error
     assert "\x1b" not in failed.error
+
+
+@pytest.mark.parametrize("expected", [ModelError("no answer", "unreachable"), OutOfReplies("it is over")])
+def test_a_failure_that_says_all_of_itself_is_not_logged(expected: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    assert str(expected) in describe_failure(expected).error
+    assert not caplog.records
+    describe_failure(RuntimeError("a fault in the client"))
+    assert [record.exc_info is not None for record in caplog.records] == [True]

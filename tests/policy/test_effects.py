@@ -204,6 +204,8 @@ def test_a_tool_whose_effect_is_denied_is_not_offered_and_its_refusal_names_no_k
         ("allowlist", 'a/"\n[x]', ["write"], ""),
         ("approval:tool", "save", ["write"], ""),
         ("allowlist", "look", ["read"], ""),
+        ("definition:changed", "look", ["read"], "[policy.approval] definitions = false"),
+        ("definition:changed", "server/look", ["read"], ""),
     ],
 )
 def test_the_line_to_add_is_named(rule: str, name: str, effects: list[str], says: str) -> None:

@@ -261,3 +261,20 @@ def test_wrong_settings_are_refused_with_their_name(wrong: dict[str, Any]) -> No
     option = {"token": "RIGHTCALL_TOKEN", "host_names": "--allow-host", "origins": "--allow-origin"}[next(iter(wrong))]
     with pytest.raises(ConfigError, match=option):
         Access(**{"token": TOKEN, "bound_to": "127.0.0.1", **wrong})
+
+
+def test_one_wrong_token_is_logged_as_one_request(caplog: pytest.LogCaptureFixture) -> None:
+    guard = Guard(mirror, Access("a" * 20, bound_to="127.0.0.1"))
+    here = ("127.0.0.1", 80)
+    scope = {"type": "http", "path": "/", "raw_path": b"/", "query_string": b"", "server": here, "client": here}
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        del message
+
+    asyncio.run(
+        guard({**scope, "headers": [(b"host", b"127.0.0.1:80"), (b"x-rightcall-token", b"wrong")]}, receive, send)
+    )
+    assert caplog.messages == ["rejected 1 request with a wrong token since the last such line"]

@@ -210,6 +210,17 @@ Table = Mapping[str, Any]
 
 _MOST_PARTS = 200
 """Of a dotted key; people write two or three."""
+_BARE = re.compile(r"\s*([\w.-]{1,60})\s*=\s*([A-Za-z][\w./*-]{0,60})\s*(?:#.*)?")
+"""A key, and a word without quotes for its value."""
+
+
+def _quoted(text: str, line: int) -> str:
+    found = _BARE.fullmatch(text.split("\n")[line - 1].rstrip("\r"))
+    if found is None:
+        return ""
+    if (word := found[2].lower()) in ("true", "false"):
+        return f"; write {found[1]} = {word}"
+    return f'; texts need quotes: {found[1]} = "{found[2]}"'
 
 
 class Source:
@@ -263,7 +274,7 @@ class Source:
             found = re.search(r" \(at line (\d+), column \d+\)$", str(fault))
             line = int(found[1]) if found else (self.text or "").count("\n") + 1
             reason = str(fault)[: found.start()] if found else str(fault).removesuffix(" (at end of document)")
-            raise self.error(f"not valid TOML: {reason}", source=self.name, line=line) from None
+            raise self.error(f"not valid TOML: {reason}{_quoted(text, line)}", source=self.name, line=line) from None
         except ValueError as fault:  # a number of thousands of digits
             raise self.error(f"not valid TOML: {fault}", source=self.name) from None
         except RecursionError:
@@ -312,7 +323,8 @@ class Source:
 
     def texts(self, path: KeyPath, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple):
-            raise self.wrong(path, f"must be a list of texts, not {kind(value)}")
+            right = f": write [{render_json(value, 60)}]" if isinstance(value, str) else ""
+            raise self.wrong(path, f"must be a list of texts, not {kind(value)}{right}")
         items = cast("list[Any]", value)
         return tuple(self.text_of((*path, at), item) for at, item in enumerate(items))
 

@@ -12,6 +12,7 @@ What several commands share is in modules of its own: `options` for what comes i
 import gc
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TextIO
 
@@ -72,6 +73,9 @@ _HOMES: Final = {
 REMOVED: Final = {"call": "run", "packet": "requests", "quarantine": "policy quarantine"}
 """Commands that have another name now. They do not run: whoever types one is told the new name."""
 
+_MEANT: Final = {"start": "serve", "server": "serve", "tail": "audit tail", "log": "audit tail", "logs": "audit tail"}
+"""Words that other programs have for a command of ours."""
+
 OK: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
@@ -91,14 +95,27 @@ def main(argv: list[str] | None = None) -> int:
             notices.finish()
         os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
 
+    import signal  # late: not for a hook
+
+    # Until the command is loaded there is nothing to tidy: Ctrl-C ends the process at once, as the system does it. An
+    # exception in the middle of a module that loads is a traceback, and inside msgspec a crash.
+    hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not in the background of a shell
+    if hears:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     lighten()
     from rightcall.cli.terminal import Ending
 
     ending = Ending()
+
+    def loaded() -> None:
+        ending.listen()
+        if hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
     try:
-        code = _main(sys.argv[1:])
+        code = _main(sys.argv[1:], loaded)
         return code if ending.code is None else ending.code
-    except KeyboardInterrupt:  # before it had begun, or when it was all but done
+    except KeyboardInterrupt:  # when it was all but done
         return INTERRUPTED if ending.code is None else ending.code
     finally:
         ending.tidying()
@@ -120,12 +137,16 @@ def _hook(arguments: list[str]) -> int | None:
         return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
-def _main(arguments: list[str]) -> int:
+def _nothing() -> None:
+    pass
+
+
+def _main(arguments: list[str], loaded: Callable[[], None] = _nothing) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # started with it closed: what is written goes nowhere
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as we live
     try:
-        code = _dispatch(arguments)
+        code = _dispatch(arguments, loaded)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -152,7 +173,7 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str], loaded: Callable[[], None]) -> int:
     from rightcall.cli.terminal import make_writable
 
     make_writable(sys.stdout)
@@ -164,16 +185,17 @@ def _dispatch(arguments: list[str]) -> int:
     if first in ("-h", "--help", "help"):
         return _show_help(arguments[1:])
     if first in ("-V", "--version", "version"):
-        return _version()
+        return _version(arguments[1:])
     if first not in COMMANDS:
         return _complain(_no_such_command(first))
-    return _run(first, arguments[1:])
+    return _run(first, arguments[1:], loaded)
 
 
-def _run(command: str, arguments: list[str]) -> int:
+def _run(command: str, arguments: list[str], loaded: Callable[[], None]) -> int:
     from rightcall.errors import RightCallError
 
     parser, module = _part("options").parser_of(command)
+    loaded()
     options: Any = None
     try:
         parse = getattr(module, f"parse{suffix_of(command)}", None)
@@ -216,7 +238,7 @@ def _no_such_command(name: str) -> str:
 
     if name in REMOVED:
         return f"`rightcall {name}` is now `rightcall {REMOVED[name]}`"
-    near = get_close_matches(name, COMMANDS, n=1)
+    near = [_MEANT[name]] if name in _MEANT else get_close_matches(name, [*COMMANDS, "help"], n=1)
     hint = f"did you mean `{near[0]}`?" if near else "run `rightcall --help`"
     return f"unknown command `{name}`: {hint}"
 
@@ -230,10 +252,13 @@ def _show_help(words: list[str]) -> int:
         return _complain(str(error))
 
 
-def _version() -> int:
+def _version(words: list[str]) -> int:
     from rightcall import __version__
 
-    sys.stdout.write(f"rightcall {__version__}\n")
+    if "--json" in words:
+        sys.stdout.write(f'{{"version": "{__version__}"}}\n')
+    else:
+        sys.stdout.write(f"rightcall {__version__}\n")
     return OK
 
 

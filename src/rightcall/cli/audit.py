@@ -79,7 +79,9 @@ examples:
 """
 
 FORMATS = ("jsonl", "csv")
-STATUSES = (*get_args(Status), "proxied", *get_args(Would))
+FATES = ("repaired", "lifted", "left")
+"""What the proxy did about a call, as its lines say."""
+STATUSES = (*get_args(Status), "proxied", *FATES, *get_args(Would))
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -471,7 +473,9 @@ def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallR
 
 
 def _wanted(options: Namespace, since: str | None = None) -> CallFilter:
-    return CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
+    fate = options.status in FATES
+    status, rule = ("proxied", f"proxy:{options.status}") if fate else (options.status, None)
+    return CallFilter(options.caller, options.tool, status, options.context, options.step, since, rule=rule)
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:

@@ -120,7 +120,9 @@ def _passed(record: CallRecord) -> str:
     """What the proxy did about a call, the name it had, and what the client got of it."""
     fate = record.rule.removeprefix("proxy:")
     name = f" from {render_json(record.written, 60)}" if record.written else ""
-    told = render_json(record.params, _DETAIL) if fate != "left" else escaped(record.reason, _DETAIL)
+    # the line names the tool already: what is wrong with the call comes first
+    reason = record.reason.removeprefix(f"⚠️ Invalid {record.tool} call. ")
+    told = render_json(record.params, _DETAIL) if fate != "left" else escaped(reason, _DETAIL)
     return f"{escaped(fate, 40)}{name}: {told}"
 
 

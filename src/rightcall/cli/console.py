@@ -33,7 +33,7 @@ from rightcall.cli.options import (
     subcommands,
 )
 from rightcall.cli.persons import at_a_terminal, login_name, person_option, render_name, who
-from rightcall.cli.terminal import Style, say, table, tell
+from rightcall.cli.terminal import Style, program, say, table, tell
 from rightcall.console.people import (
     LINK_SECONDS,
     PREFIX,
@@ -202,7 +202,8 @@ def told(link: str) -> list[str]:
 def _pointed(address: "Address", options: Namespace) -> list[str]:
     """Where the console is, and how to come in."""
     port = "" if address.port == ConsoleSettings().port else f" --port {address.port}"
-    return [f"Console: {address.origin}", f"`{follow_up(f'console link{port}', options)}` prints a login link."]
+    command = follow_up(f"console link{port}", options, program())
+    return [f"Console: {address.origin}", f"`{command}` prints a login link."]
 
 
 def login_url(store: Store, options: Namespace, origin: str, person: str | None = None) -> str | None:

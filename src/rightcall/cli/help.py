@@ -82,7 +82,7 @@ Exit codes of every command:
   1    the command worked; the answer is negative (below)
   2    wrong usage; an invalid tool, pack or policy file; input or output failed
   129  the terminal was closed (SIGHUP)
-  130  interrupted (Ctrl-C)
+  130  interrupted (Ctrl-C); `audit tail --follow` and `approvals watch` end that way, with 0
   141  the reader of the output closed it
   143  stopped from outside (SIGTERM)
 
@@ -125,7 +125,7 @@ def run(words: list[str]) -> int:
 
 
 def _topic(words: list[str]) -> str:
-    if not words:
+    if not words or words[0] in ("-h", "--help", "help"):
         return overview()
     name, *rest = words
     topics = {"commands": _commands, "options": _options, "exit-codes": lambda: EXIT_CODES}

@@ -28,6 +28,7 @@ from shlex import quote
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVar, cast
 
+from rightcall import suggest
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import COMMANDS, home_of, suffix_of
@@ -107,10 +108,10 @@ class Parser(ArgumentParser):
         message = _ARGUMENT.sub(r"`\1`: ", message)
         if renamed := self._renamed():
             message = renamed
-        elif (words and (flag := words[0].partition("=")[0]).startswith("-")) or (
-            "arguments are required" in message and (flag := self._unknown_flag())
-        ):
+        elif words and (flag := words[0].partition("=")[0]).startswith("-"):
             message = self._unknown(flag)
+        elif "arguments are required" in message:
+            message = self.misspelt() or message
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
     def _check_value(self, action: Action, value: Any) -> None:
@@ -134,12 +135,13 @@ class Parser(ArgumentParser):
                 return f"`{old}` is now `{REMOVED[old]}`"
         return ""
 
-    def _unknown_flag(self) -> str:
-        """The first flag that nobody knows but that is like one: it may be why another is missing."""
+    def misspelt(self) -> str:
+        """What to say of the first flag that nobody knows but that is like one: it may be why something is missing."""
         known = {name for parser in family(self) for name in flags(parser)}
         given = self._given[: self._given.index("--") if "--" in self._given else None]
         written = (word.partition("=")[0] for word in given if word.startswith("--"))
-        return next((flag for flag in written if flag not in known and "did you mean" in self._unknown(flag)), "")
+        told = (self._unknown(flag) for flag in written if flag not in known)
+        return next((message for message in told if "did you mean" in message), "")
 
     def _unknown(self, flag: str) -> str:
         """Suggests what the command that was typed takes, and nothing else; a known option that goes elsewhere is said
@@ -492,7 +494,8 @@ def _from_python(source: str) -> list[Any]:
         raise InputError(f"importing {module_name} failed: {type(error).__name__}: {error}", source=source) from error
     for part in path.split("."):
         if not hasattr(found, part):
-            raise InputError(f"{module_name} has no `{path}`", source=source)
+            near = suggest(part, [name for name in dir(found) if not name.startswith("_")])
+            raise InputError(f"{module_name} has no `{path}`{near}", source=source)
         found = getattr(found, part)
     if isinstance(found, dict) and isinstance(cast(dict[str, Any], found).get("tools"), list):
         return list(cast(dict[str, Any], found)["tools"])

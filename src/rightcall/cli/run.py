@@ -309,7 +309,13 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
     if not unknown and not asks_help:
         return known
-    tool = _tool(known)
+    try:
+        tool = _tool(known)
+    except InputError as missing:
+        # it may be why the tool is missing; where a tool is near, it is that tool's argument
+        if "did you mean" not in str(missing) and (misspelt := parser.misspelt()):
+            raise InputError(misspelt) from missing
+        raise
     options = {option.name: option for option in tool_options(tool.schema, own)}
     _add(parser, tool, options)
     if asks_help:

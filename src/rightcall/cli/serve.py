@@ -26,7 +26,7 @@ from rightcall.cli.options import (
 )
 from rightcall.cli.serve_log import Form, Lines, lines_and_log
 from rightcall.cli.serving import Wanted, assembled, console_of, reachable, say_stopping, treatment
-from rightcall.cli.terminal import Style, say, style_for
+from rightcall.cli.terminal import Style, program, say, style_for
 from rightcall.errors import ConfigError
 from rightcall.gate.records import json_text
 
@@ -249,18 +249,6 @@ def _base(host: str, port: int) -> str:
 
 def base_url(base: str, token: str | None) -> str:
     return base if token is None else f"{base}/{token}"
-
-
-def program() -> str:
-    """How this program was started, for commands that a user can copy: `rightcall`, where that is found."""
-    from shutil import which
-
-    started = sys.argv[0]
-    if which("rightcall") is not None:
-        return "rightcall"
-    if os.path.basename(started).startswith("rightcall"):
-        return started if os.path.dirname(started) else f"./{started}"
-    return f"{sys.executable} -P -m rightcall"
 
 
 EXAMPLES = """\

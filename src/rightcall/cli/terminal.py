@@ -216,6 +216,18 @@ def print_stats(stats: dict[str, Any]) -> None:
     sys.stderr.write(json_text(stats) + "\n")
 
 
+def program() -> str:
+    """How this program was started, for commands that a user can copy: `rightcall`, where that is found."""
+    from shutil import which
+
+    started = sys.argv[0]
+    if which("rightcall") is not None:
+        return "rightcall"
+    if os.path.basename(started).startswith("rightcall"):
+        return started if os.path.dirname(started) else f"./{started}"
+    return f"{sys.executable} -P -m rightcall"
+
+
 def is_unicode(stream: TextIO) -> bool:
     """Whether every character can be written to the stream as it is."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -236,12 +248,14 @@ class Ended(KeyboardInterrupt):
 
 
 class Ending:
-    """Listens for the signals. `code` is the exit code once one of them has come."""
+    """Listens for the signals, from `listen` on. `code` is the exit code once one of them has come."""
 
     def __init__(self) -> None:
         self.code: int | None = None
         self._since: float | None = None
         self._tidying = False
+
+    def listen(self) -> None:
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not with `nohup`

@@ -23,7 +23,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
 from rightcall.catalog.packs import pack_digests
-from rightcall.errors import ConfigError, StoreError
+from rightcall.errors import ConfigError, StoreError, ToolError
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
@@ -148,7 +148,7 @@ class Executor:
         self.reach: Callable[[Server], Any] | None = None
         """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
-        self._tools = {one.name: one for one in map(local_tool, listed(tools))}
+        self._tools = _by_name(listed(tools))
         self._toolbox = self._built(self._placed(self._policy.current), self._tools)
         self._store: Store | None = None
         self._redactor: Redactor | None = None
@@ -274,7 +274,7 @@ class Executor:
 
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
-        tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
+        tools = {**self._tools, **_by_name(functions)}
         self._toolbox = self._built(self._placed(self._policy.current), tools)
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
@@ -288,6 +288,7 @@ class Executor:
 
             await servers.source.asettle(LISTING if seconds is None else seconds)
 
+    @suggest_keywords
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
@@ -310,6 +311,7 @@ class Executor:
         tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
         return await self._followed(written, who, approval, wait, tighter, (toolbox, since))
 
+    @suggest_keywords
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None, turn: Label = None,
@@ -639,6 +641,15 @@ def _names_one(call: Any, toolbox: Toolbox) -> bool:
 # The executor for code without an event loop: a loop of its own in a thread, and every call waits for its answer.
 
 T = TypeVar("T")
+
+
+def _by_name(functions: Iterable[Any]) -> dict[str, LocalTool]:
+    """A later one may take the place of an earlier one; two at once are a mistake, and one of them would never run."""
+    found: dict[str, LocalTool] = {}
+    for one in map(local_tool, functions):
+        if found.setdefault(one.name, one).function is not one.function:
+            raise ToolError(f"two tools are named {one.name!r}: give one of them another name with `@tool(name=…)`")
+    return found
 
 
 class SyncExecutor:

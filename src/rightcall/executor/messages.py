@@ -302,6 +302,8 @@ class Outcome(Struct, frozen=True):
     repairs: tuple[Repair, ...] = ()
     summary: str = ""
     metadata: Metadata = Metadata()
+    to_allow: str = ""
+    """What a person can do so that a refused or waiting call runs. The model reads that nowhere."""
 
     @property
     def normalization_strategy(self) -> StrategyName:

@@ -12,6 +12,7 @@ from rightcall.executor.calls import Written, as_written, stubborn_hint
 from rightcall.executor.messages import Content, Outcome, error_content, mark_as_data, short
 from rightcall.executor.toolbox import Equipped
 from rightcall.policy.decide import may_use
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Metadata, Result
 from rightcall.record.admission import Admission
@@ -40,7 +41,17 @@ def refused(
         call=verdict.call,
         repairs=verdict.repairs,
         metadata=Metadata(call=admission.call, recorded=admission.call > 0, stages=stages),
+        to_allow="" if found is None else _to_allow(decision, found),
     )
+
+
+def _to_allow(decision: Decision, found: Equipped) -> str:
+    line = line_to_add(decision.rule, found.tool.name, found.tool.effects)
+    if decision.rule == "allowlist" and found.local is not None and not found.tool.effects_declared:
+        line = f'declare what it does, such as effects=["read"], or {line}'
+    if decision.kind != "ask":
+        return line
+    return "; ".join(part for part in (f"run `rightcall approvals approve {decision.approval}`", line) if part)
 
 
 def _waiting_hint(decision: Decision) -> str:

@@ -134,7 +134,11 @@ class Terms(NamedTuple):
 def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, depth: int = 0) -> Verdict:
     """The verdict on one call."""
     if not issubclass(type(name), str):
-        return _unknown(f"a {type(name).__name__}", NameMatch("none", None), arguments, terms, call_id)
+        verdict = _unknown(f"a {type(name).__name__}", NameMatch("none", None), arguments, terms, call_id)
+        if type(arguments) is str and arguments in terms.catalog.tools:
+            swapped = "The name of the tool comes first: `check(name, arguments)`"
+            return replace(verdict, problems=(Problem("unknown_tool", "", swapped),))
+        return verdict
     name = str.__str__(name)  # a subclass may do anything when it is compared
     match = terms.catalog.find(name)
     tool = match.tool

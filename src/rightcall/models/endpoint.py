@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, structs
 
+from rightcall import suggest_keywords
 from rightcall.base.http.answers import Address, Headers, HttpError, header_of, read_address
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.json.marks import is_object
@@ -230,6 +231,7 @@ class Endpoint:
     `seconds` is for a question as a whole. Without `schema` the server is never asked to keep to one.
     """
 
+    @suggest_keywords
     def __init__(
         self,
         url: str,

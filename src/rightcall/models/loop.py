@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cas
 
 from msgspec import Struct
 
+from rightcall import check_keywords
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.messages import Outcome
@@ -225,6 +226,11 @@ class _Terms(Struct, frozen=True, kw_only=True):
     wait: float = 0
 
 
+def _terms(called: str, options: LoopOptions) -> _Terms:
+    check_keywords(called, options, (*_Terms.__struct_fields__, "caller"))
+    return _Terms(**options)
+
+
 async def run_loop(
     model: Model, executor: Tools, request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
@@ -239,7 +245,7 @@ async def run_loop(
     `task` is the kind of work, for the metrics: "debug" is the one that is measured. `model_seconds` limits each
     question to the model; `wait` says for how many seconds a call may wait for a person's yes.
     """
-    terms = _Terms(**options)
+    terms = _terms("run_loop", options)
     asking = asker(model, terms.native, terms.model_seconds)
     if (join := getattr(executor, "join", None)) is not None:  # servers that start hold up this request alone
         await join()
@@ -259,7 +265,7 @@ def run_loop_sync(
 ) -> LoopResult:
     """As `run_loop`, for code without an event loop: with what `Executor.open_sync` gives. An asynchronous model, such
     as `Endpoint`, is asked in the executor's own loop."""
-    terms = _Terms(**options)
+    terms = _terms("run_loop_sync", options)
     asking = asker(model, terms.native, terms.model_seconds)
     tools = cast("Tools", executor)  # all but `run_all` it leaves to the executor it stands for
     turns, common = _begin(tools, request, caller, terms)

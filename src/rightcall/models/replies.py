@@ -16,7 +16,7 @@ from msgspec import Struct, json
 
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name
-from rightcall.errors import ConfigError, ModelError
+from rightcall.errors import ConfigError, ModelError, RightCallError
 from rightcall.executor.messages import Outcome
 from rightcall.gate.recover.machine import CLOSES, REASONING
 from rightcall.gate.recover.native import (
@@ -449,10 +449,11 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
 
 def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value, without the secrets that clients like to repeat. A `ModelError` is a whole
-    sentence already."""
+    sentence already. Only what nobody expects is logged with its traceback."""
     from rightcall.base.secrets import Redactor  # late: most models answer
 
-    _log.warning("rightcall: the model failed", exc_info=error)
+    if not isinstance(error, RightCallError):
+        _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
     return Failed(escaped(Redactor(os.urandom(32)).text(said), 2000))
 

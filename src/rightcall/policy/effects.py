@@ -222,6 +222,8 @@ def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
     >>> line_to_add("approval:write", "notes/add", ["write"])
     'to run it without asking, add to the policy: [policy.tools."notes/add"] write = "allow"'
     """
+    if rule == "definition:changed" and "/" not in tool:  # a function of the program, and no tool of a server
+        return "not to be asked when a definition changes, add to the policy: [policy.approval] definitions = false"
     about: list[str] = [effect for effect in WORDED if effect in effects]
     named = _BY_EFFECT.fullmatch(rule)
     if not about or not (named or rule in ("dry_run", "allowlist")):

@@ -517,7 +517,8 @@ class Guard:
         """Once a minute at most: whoever guesses tokens shall not fill the disk with it."""
         self._wrong += 1
         if (now := monotonic()) - self._told_at >= _QUIET_SECONDS:
-            _log.warning("rejected %d requests with a wrong token since the last such line", self._wrong)
+            requests = "1 request" if self._wrong == 1 else f"{self._wrong} requests"
+            _log.warning("rejected %s with a wrong token since the last such line", requests)
             self._wrong, self._told_at = 0, now
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from rightcall import suggest
 from rightcall.base.files.guarded import plain_file, whole_file
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
@@ -351,7 +352,8 @@ HOSTS: Mapping[str, Host] = {
 def host_named(name: str) -> Host:
     host = HOSTS.get(name) or HOSTS.get({"claude": "claude-code", "gemini-cli": "gemini"}.get(name, ""))
     if host is None:
-        raise ConfigError(f"unknown host {name!r}: the hosts are {', '.join(HOSTS)}")
+        hint = suggest(name, HOSTS) or f": the hosts are {', '.join(HOSTS)}"
+        raise ConfigError(f"unknown host {name!r}{hint}")
     return host
 
 
