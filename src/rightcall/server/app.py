@@ -268,6 +268,7 @@ def assemble(
         opening.append(mcp.gateway.start)
         closing.append(mcp.aclose)
         beside["/mcp"] = mcp if parts.seat is None else parts.seat.endpoint(mcp)
+        closing += [] if parts.seat is None else [parts.seat.cut_off]
     if own is not None:
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
         opening.append(own.executor.start)
@@ -371,6 +372,9 @@ def _chat_labels(facts: Facts) -> dict[str, Value]:
 _PATIENCE = 5.0
 """Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
 
+_CUTTING = 2.0
+"""Seconds in which what is cut off must have ended."""
+
 _PASSES = 5
 """Of the event loop, until a connection that was aborted is closed: TLS takes several."""
 
@@ -383,6 +387,8 @@ class Told(NamedTuple):
     ready: Ready = _nobody
     stopping: Callable[[int], None] = _nobody
     """How many requests still run when it begins to stop."""
+    drained: Closing | None = None
+    """Awaited then, within the grace time: what has no connection of its own."""
     hangup: Callable[[], None] | None = None
     """SIGHUP, where nobody has closed the terminal; None: it ends the server."""
 
@@ -481,13 +487,27 @@ class Running(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._told.stopping(len(self.server_state.tasks))
+        if self._told.drained is not None:
+            waiting = asyncio.ensure_future(self._told.drained())
+            self.server_state.tasks.add(waiting)  # uvicorn waits for these
+            waiting.add_done_callback(self.server_state.tasks.discard)
         hanging_up = asyncio.ensure_future(self._hang_up())
         await super().shutdown(sockets)
         hanging_up.cancel()
+        await self._cut_off()
         for connection in list(self.server_state.connections):  # its client does not read the answer
             connection.transport.abort()
         for _ in range(_PASSES):
             await asyncio.sleep(0)
+
+    async def _cut_off(self) -> None:
+        """What still runs ends as our doing, before a closed connection looks like the client's."""
+        running = list(self.server_state.tasks)
+        for task in running:
+            if not task.cancelling():
+                task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=_CUTTING)
 
     async def _hang_up(self) -> None:
         """Where all is said: over TLS a connection would be open until its client has said the same, which browsers
@@ -545,6 +565,7 @@ def is_reload(number: int, had_terminal: bool) -> bool:
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:
     # what uvicorn has to say goes where ours goes
     logging.getLogger("uvicorn").parent = logging.getLogger("rightcall")
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -563,6 +584,11 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
         timeout_keep_alive=max(1, round(limits.keep_alive_seconds)),
         timeout_graceful_shutdown=cast("int", limits.grace_seconds),  # any number of seconds does
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """That a request was cut off is our own doing, and no error."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 class Words(NamedTuple):
