@@ -15,7 +15,8 @@ from msgspec import Struct, json
 from starlette.types import ASGIApp
 
 from rightcall.base.http.answers import ServeLimits
-from rightcall.server.app import Condition, Running, Told
+from rightcall.server.app import Running, Told
+from rightcall.server.health import Condition
 from rightcall.server.recording import Metrics
 from rightcall.server.workers.accepting import Acceptor, Board
 from rightcall.server.workers.forwarding import Forwarding
