@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,12 @@ def serving(folder: Path, workers: int) -> Iterator[Server]:
         os.mkfifo(folder / name)
     policy = folder / with_server(folder)
     policy.write_text(policy.read_text() + 'wait = ["read"]\n')
-    with serving_with(folder, workers, "--policy", str(policy), "--quiet") as server:
-        yield server
+    try:
+        with serving_with(folder, workers, "--policy", str(policy), "--quiet") as server:
+            yield server
+    finally:
+        with suppress(OSError):  # a tool that still reads there ends, too
+            os.close(os.open(folder / "going", os.O_WRONLY | os.O_NONBLOCK))
 
 
 def called(work: ThreadPoolExecutor, folder: Path, server: Server, workers: int, era: str) -> "Future[Got]":
