@@ -46,6 +46,11 @@ def test_a_token_is_shown_once_with_the_urls_to_paste(run: Runner, folder: Path)
         assert kept.digest not in shown.out
 
 
+def test_urls_of_a_server_that_nobody_has_started_are_told_as_a_guess(run: Runner) -> None:
+    guess = "No server was found running here: the URLs have the default port. `--address URL` names another."
+    assert guess in run("token", "new", "--as", "teacher").out.splitlines()
+
+
 def test_tokens_are_listed_and_revoked_by_id_or_caller(run: Runner) -> None:
     made = [
         run("token", "new", "--as", caller, "--expires", "90d", "--note", "password=hunter2hunter2", "--json")

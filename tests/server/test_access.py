@@ -12,7 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
 from rightcall.server.access import PREFIX, Access, Guard, new_token
-from rightcall.server.app import Condition, Entrance, Health, build_app, running
+from rightcall.server.app import Entrance, build_app, running
+from rightcall.server.health import Condition, Health
 from rightcall.server.recording import Metrics
 
 TOKEN = "a-token_of-24-characters"

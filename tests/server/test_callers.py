@@ -137,7 +137,7 @@ def test_while_tokens_cannot_be_checked_only_the_servers_own_counts(tmp_path: Pa
         assert (got.status, got.code) == (503, "tokens_unavailable")
         assert str(tmp_path) not in got.body.decode()
         assert site.ask("GET", f"/{OWN}/v1/models").status == 200
-        assert site.ask("GET", "/health").json["status"] == "ok"
+        assert site.ask("GET", "/health").json["status"] == "degraded"
 
 
 # ── at the gateway ───────────────────────────────────────────────────────────────────────────────────────────────

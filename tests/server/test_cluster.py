@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rightcall.server.health import LOOKING
 from support.cluster import Cluster, McpClient
 from support.postgres import POSTGRES, binaries_of
 
@@ -78,3 +79,24 @@ def test_a_server_is_one_node_and_takes_four_connections_at_most(cluster: Cluste
     name = cluster.url.split("/")[3].partition("?")[0]
     leases = cluster.server.run("SELECT count(*) FROM rightcall.nodes WHERE until > clock_timestamp()", name)
     assert leases == [(len(cluster.nodes),)]
+
+
+@pytest.mark.promise("A-04")
+def test_a_node_whose_store_was_put_back_or_is_down_says_that_it_is_not_ready(cluster: Cluster) -> None:
+    node = cluster.nodes[0].port
+    client = McpClient(cluster, node)
+    assert b'"text": "hi"' in client.call("notes_echo", text="hi").body
+
+    def told() -> tuple[int, str, bool]:
+        time.sleep(LOOKING)
+        said = json.loads(cluster.ask("GET", "/health", port=node).body)
+        return cluster.ask("GET", "/health/ready", port=node).status, said["status"], said["ready"]
+
+    assert told() == (200, "ok", True)
+    name = cluster.url.split("/")[3].partition("?")[0]
+    cluster.server.run("UPDATE rightcall.nodes SET seq = 0", name)  # as a copy has it that is put back
+    assert b'"isError":true' in client.call("notes_echo", text="hi").body.replace(b" ", b"")
+    assert told() == (503, "degraded", False)
+    cluster.server.kill()
+    assert told() == (503, "degraded", False)
+    cluster.server.start()

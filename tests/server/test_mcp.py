@@ -1,14 +1,15 @@
 """The endpoint `/mcp`, asked as HTTP would ask it: sessions, streams, headers, and what is no request at all."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from rightcall.errors import StoreError
+from rightcall.mcp.serving import STOPPED, WITHDRAWN
 from rightcall.server.mcp import Still
-from support.gateways import META, ROUTED, Answer, ScriptedLink, Site, always, call, old_server, run
+from support.gateways import META, ROUTED, Answer, ScriptedLink, Site, always, call, endings, old_server, run
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -166,6 +167,78 @@ def test_closing_the_connection_cancels_a_request_in_the_new_era_only(era: str, 
         return len(link.said("notifications/cancelled"))
 
     assert run(work, link) == cancelled
+
+
+async def _left(site: Site, own: Any, request: asyncio.Task[Answer], gone: asyncio.Event) -> None:
+    gone.set()
+    await request
+
+
+async def _took_back(site: Site, own: Any, request: asyncio.Task[Answer], gone: asyncio.Event) -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    await site.ask(body=cancel, **own)
+    await request
+
+
+async def _late(site: Site, own: Any, request: asyncio.Task[Answer], gone: asyncio.Event) -> None:
+    """As a server does it whose grace time is over."""
+    request.cancel()
+    await asyncio.wait((request,))
+
+
+async def _nothing(site: Site, own: Any, request: asyncio.Task[Answer], gone: asyncio.Event) -> None:
+    pass
+
+
+@pytest.mark.promise("H-03")
+@pytest.mark.parametrize(
+    ("era", "how", "words"),
+    [
+        ("new", _left, WITHDRAWN), ("old", _took_back, WITHDRAWN),
+        ("new", _late, STOPPED), ("old", _late, STOPPED), ("new", _nothing, STOPPED), ("old", _nothing, STOPPED),
+    ],
+)  # fmt: skip
+def test_a_call_without_an_answer_is_recorded_by_who_has_ended_it(
+    era: str, how: Callable[..., Coroutine[Any, Any, None]], words: str
+) -> None:
+    link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
+
+    async def work(site: Site) -> list[tuple[str, str]]:
+        gone = asyncio.Event()
+        own: dict[str, Any] = ROUTED if era == "new" else await site.session()
+        body = call(_meta=META) if era == "new" else call()
+        request = asyncio.create_task(site.ask(body=body, gone=gone, **own))
+        while not link.said("tools/call"):
+            await asyncio.sleep(0)
+        site.endpoint.stop()
+        await how(site, own, request, gone)
+        await site.endpoint.gateway.cut_off()
+        await asyncio.wait((request,))
+        return endings(site.endpoint.gateway)
+
+    assert run(work, link) == [("failed", words)]
+
+
+@pytest.mark.promise("H-03")
+def test_a_stop_ends_the_standing_streams_and_no_call() -> None:
+    link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
+
+    async def work(site: Site) -> list[Any]:
+        own = await site.session()
+        standing = asyncio.create_task(site.ask("GET", **own))
+        request = asyncio.create_task(site.ask(body=call(), **own))
+        while not link.said("tools/call"):
+            await asyncio.sleep(0)
+        site.endpoint.stop()
+        assert (await standing).is_over
+        draining = asyncio.create_task(site.endpoint.drained())
+        await asyncio.sleep(0)
+        assert not draining.done()
+        link.say({"id": link.said("tools/call")[0]["id"], "result": {"content": []}})
+        await draining
+        return [(await request).json["result"], (await site.ask("GET", **own)).is_over]
+
+    assert run(work, link) == [{"content": []}, True]
 
 
 async def _revoked() -> bool:

@@ -19,7 +19,8 @@ from starlette.types import Receive, Scope, Send
 from rightcall.base.http.answers import ServeLimits
 from rightcall.errors import ConfigError
 from rightcall.server.access import Access
-from rightcall.server.app import Entrance, Health, Span, bind, build_app, running, serve, unbound
+from rightcall.server.app import Entrance, Span, bind, build_app, running, serve, unbound
+from rightcall.server.health import Health
 from rightcall.server.recording import Metrics
 from support import stopping_app
 

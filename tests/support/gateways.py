@@ -173,6 +173,13 @@ async def once(backend: Backend, method: str, caller: str = "gateway", capabilit
     return await asked(Client(backend, caller, lambda _: None), method, **params, _meta=meta)
 
 
+def endings(gateway: Any) -> list[tuple[str, str]]:
+    """How the records of the calls have ended."""
+    entries = gateway.door.store.look(lambda tables: list(tables.entries()))
+    bodies = [json.decode(one.body) for one in entries if one.kind == "end"]
+    return [(one["status"], one.get("summary") or one.get("error") or "") for one in bodies]
+
+
 def text_of(result: Any) -> str:
     return result["content"][0]["text"]
 

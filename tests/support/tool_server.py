@@ -2,7 +2,7 @@
 
 It leaves what it does in the folder: `started` (a line with its process id for each start), `heard` (the methods it
 was sent). With a file `changed` there, it describes its tools otherwise; into a named pipe `waiting` it says that
-`wait` was called.
+`wait` was called, and from a named pipe `going` it then reads what `wait` answers.
 """
 
 import json
@@ -44,7 +44,9 @@ def _called(folder: Path, name: str, arguments: dict[str, Any]) -> dict[str, Any
         case "wait":
             if (folder / "waiting").exists():
                 (folder / "waiting").write_text(name)
-            return None
+            if not (folder / "going").exists():
+                return None
+            return {"content": [{"type": "text", "text": (folder / "going").read_text()}]}
         case "save":
             return {"content": [], "structuredContent": {"saved": arguments["text"]}}
     return {"content": [{"type": "text", "text": arguments["text"]}]}

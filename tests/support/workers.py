@@ -88,7 +88,7 @@ class Connection:
         self._path = where.path
         self._own = {} if host is None else {"host": host}
         self._open = http.client.HTTPConnection(where.hostname or "", where.port, timeout=30)
-        self.worker: str = self.get("/health").json["worker"]["name"]
+        self.worker: str = self.get("/health").json.get("worker", {}).get("name", "")
 
     def get(self, path: str) -> Got:
         return self._asked("GET", path, None, {})
@@ -116,6 +116,13 @@ class Connection:
         meta = {f"{_META}protocolVersion": NEW, f"{_META}clientCapabilities": capabilities or {}}
         params = {"name": tool, "arguments": arguments, "_meta": meta, **more}
         return self.mcp("tools/call", params, mcp_protocol_version=NEW, mcp_method="tools/call", mcp_name=tool)
+
+    def listen(self, session: str) -> http.client.HTTPResponse:
+        """The stream of a session for what nobody asked for, once it is open."""
+        self._open.request("GET", f"{self._path}/mcp", headers={"mcp-session-id": session})
+        answer = self._open.getresponse()
+        assert answer.readline() == b": listening\n"
+        return answer
 
     def delete(self, session: str) -> Got:
         return self._asked("DELETE", "/mcp", None, {"mcp-session-id": session})

@@ -250,7 +250,8 @@ def _new(store: "Store", options: Namespace) -> int:
     made, text = store.transact(
         lambda tables: make_token(tables, TokenRequest(options.caller, by, options.expires, options.note, hide), known)
     )
-    urls = _urls(options.address or running_at(database_of(options)) or ADDRESS, text)
+    known_address = options.address or running_at(database_of(options))
+    urls = _urls(known_address or ADDRESS, text)
     if not _counts(made, options):
         store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
         raise ConfigError(
@@ -258,7 +259,8 @@ def _new(store: "Store", options: Namespace) -> int:
             "is yours. Name it: rightcall token new --store FILE, and start the server with `--policy FILE`"
         )
     try:
-        lines = _describe_token(made, text, urls, places(options), has_rights=made.caller in policy.settings.callers)
+        has_rights = made.caller in policy.settings.callers
+        lines = _describe_token(made, text, urls, places(options), has_rights=has_rights, guessed=known_address is None)
         tell(options, _record_token(made) | {"token": text, "urls": urls}, lambda _: lines, guarded=True)
         sys.stdout.flush()
     except OSError:  # nobody has read it, and nobody ever will
@@ -280,7 +282,9 @@ def _urls(address: str, text: str) -> dict[str, str]:
     return {"openai": f"{base}/v1", "anthropic": base, "ollama": base, "mcp": f"{base}/mcp"}
 
 
-def _describe_token(token: Token, text: str, urls: dict[str, str], where: str, *, has_rights: bool) -> list[str]:
+def _describe_token(
+    token: Token, text: str, urls: dict[str, str], where: str, *, has_rights: bool, guessed: bool
+) -> list[str]:
     caller = visible(token.caller)
     until = f"valid until {moment(token.expires)}" if token.expires else "valid until it is revoked"
     lines = [
@@ -294,6 +298,8 @@ def _describe_token(token: Token, text: str, urls: dict[str, str], where: str, *
         f"  MCP                {urls['mcp']}",
         "",
     ]
+    if guessed:
+        lines.append("No server was found running here: the URLs have the default port. `--address URL` names another.")
     if not has_rights:
         lines.append(f"The policy has no [callers] table for {caller}, so the rules of [policy] apply.")
     return [*lines, f"Revoke it with `rightcall token revoke {token.id}{where}`."]

@@ -82,6 +82,10 @@ class Backend(Protocol):
         ...
 
 
+WITHDRAWN: Final = "The client cancelled it."
+STOPPED: Final = "The server was stopped before the tool answered; what it did is not known."
+
+
 class Client:
     """One client: a session of the old era, or in the new one a connection or a single request. `send` reaches it
     outside of any request; where nothing does, it is dropped. `context` names the session or connection that its calls
@@ -178,6 +182,10 @@ class Client:
             if not waiting.done():
                 waiting.set_result(failed_result(SERVER_GONE, "the client is gone"))
 
+    def has_withdrawn(self, id: Raw) -> bool:
+        """Whether it no longer wants the answer to a request that still runs."""
+        return bytes(id) in self._withdrawn
+
     def _withdraw(self, key: bytes) -> None:
         if key in self._running and key not in self._withdrawn:
             self._withdrawn.add(key)
@@ -247,6 +255,8 @@ class Exchange:
         """What follows it, where telemetry is on."""
         self.questions: Questions | None = None
         """Where a client of the new era is asked: it cannot be, while its request runs."""
+        self.given_up = ""
+        """Why nobody waits for it any more, where that is known."""
 
     @property
     def party(self) -> object:
@@ -259,6 +269,11 @@ class Exchange:
     @property
     def outlives(self) -> bool:
         return "task" in self.params
+
+    @property
+    def why_cut_off(self) -> str:
+        """For the record, where it is cancelled: only what its client has done is said to be the client's doing."""
+        return self.given_up or (WITHDRAWN if self.client.has_withdrawn(self.id) else STOPPED)
 
     def progress(self, params: dict[str, Raw]) -> None:
         self.emit(notification(PROGRESS, {**params, _PROGRESS_KEY: self.token}))

@@ -14,8 +14,9 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.server.access import Access, Callers, TokenRequest, make_token, new_token
     from rightcall.server.addresses import Upstream, address_of
-    from rightcall.server.app import Entrance, Health, Parts, Running, assemble, build_app, running, serve
+    from rightcall.server.app import Entrance, Parts, Running, assemble, build_app, running, serve
     from rightcall.server.exchange import Proxy
+    from rightcall.server.health import Health
     from rightcall.server.hooks import HookServer
     from rightcall.server.recording import Facts, Metrics, Recording, open_recording
 else:
@@ -24,8 +25,9 @@ else:
         {
             "access": "Access Callers TokenRequest make_token new_token",
             "addresses": "Upstream address_of",
-            "app": "Entrance Health Parts Running assemble build_app running serve",
+            "app": "Entrance Parts Running assemble build_app running serve",
             "exchange": "Proxy",
+            "health": "Health",
             "hooks": "HookServer",
             "recording": "Facts Metrics Recording open_recording",
         },

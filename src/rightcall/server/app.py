@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import uvicorn
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -39,9 +39,11 @@ from rightcall.policy.settings import Policy
 from rightcall.policy.trust import stopped
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
 from rightcall.proxy.gates import Gates, Options, provider_of
+from rightcall.record.tables import Store
 from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error
 from rightcall.server.addresses import NEVER_A_PAGE, Upstream
 from rightcall.server.exchange import Proxy
+from rightcall.server.health import Condition, Health, Readiness, health_pages
 from rightcall.server.own_tools import OwnTools
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
@@ -87,23 +89,6 @@ class Entrance(NamedTuple):
     callers: Callers | None = None
 
 
-class Condition:
-    """Whether a server takes new work, for balancers."""
-
-    def __init__(self) -> None:
-        self.draining = False
-
-
-class Health(NamedTuple):
-    """What stands in `/health` beside status and uptime, for whoever has the server's own token. Everybody else reads
-    `version` and whether the server is ready."""
-
-    about: Mapping[str, Any]
-    state: Callable[[], Mapping[str, Any]] = dict
-    """What is so at the moment; it may say `ready`."""
-    condition: Condition = Condition()
-
-
 class Span(NamedTuple):
     """What is done when the server starts, and awaited at its end, the last one first."""
 
@@ -119,25 +104,6 @@ def build_app(
     beside: Mapping[str, ASGIApp] | None = None, span: Span = _NO_SPAN,
 ) -> ASGIApp:  # fmt: skip
     """`beside` are applications of their own, by path; everything else goes to the proxy."""
-    started = monotonic()
-
-    async def tell_health(request: Request) -> Response:
-        told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **health.state()}
-        if entrance_of(request.scope).operator:
-            told["uptime_seconds"] = round(monotonic() - started, 1)
-        else:
-            told = {key: told[key] for key in _PUBLIC if key in told}
-        return Response(json.encode(told), media_type="application/json")
-
-    async def tell_live(_: Request) -> Response:
-        return Response(b'{"status":"ok"}', media_type="application/json")
-
-    async def tell_ready(_: Request) -> Response:
-        """Says nothing of MCP servers: a machine that has lost one is of more use than none."""
-        audit = health.state().get("audit")
-        why = "draining" if health.condition.draining else "" if audit is None or audit["ok"] else "store"
-        told = {"status": "ready"} if not why else {"status": "not ready", "why": why}
-        return Response(json.encode(told), 503 if why else 200, media_type="application/json")
 
     async def figures(request: Request) -> Response:
         if not entrance_of(request.scope).operator:
@@ -162,13 +128,9 @@ def build_app(
                 begin()
             yield
 
-    told = {"/health": tell_health, "/health/live": tell_live, "/health/ready": tell_ready, "/metrics": figures}
+    told = {**health_pages(health), "/metrics": figures}
     pages = Starlette(routes=[Route(path, page) for path, page in told.items()], lifespan=lifespan)
     return Guard(_Front(pages, proxy, beside or {}), entrance.access, entrance.callers, metrics.refused)
-
-
-_PUBLIC = ("status", "version", "ready", "paused")
-"""What `/health` tells whoever asks."""
 
 
 # ── assembly ──
@@ -237,7 +199,8 @@ def assemble(
         callers = callers or Callers(recording.store)
         metrics.audit_failures = lambda: recording.failures + recording.lost
     paused = stopped if recording is None else recording.paused
-    state = partial(_state_of, parts, in_force, paused)
+    readiness = Readiness(partial(_deciding, parts))
+    state = partial(_state_of, parts, in_force, paused, readiness)
     hooks = [partial(count, metrics), *filter(None, (recording and recording.told, parts.watcher))]
 
     async def stop_recording() -> None:
@@ -268,6 +231,7 @@ def assemble(
         opening.append(mcp.gateway.start)
         closing.append(mcp.aclose)
         beside["/mcp"] = mcp if parts.seat is None else parts.seat.endpoint(mcp)
+        closing += [] if parts.seat is None else [parts.seat.cut_off]
     if own is not None:
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
         opening.append(own.executor.start)
@@ -275,17 +239,28 @@ def assemble(
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     condition = Condition()
     app = build_app(
-        Entrance(access, callers), metrics, Health(about, state_now, condition), proxy=under_the_policy_of_now,
-        beside=beside, span=Span(opening, closing),
+        Entrance(access, callers), metrics, Health(about, state_now, condition, readiness.look),
+        proxy=under_the_policy_of_now, beside=beside, span=Span(opening, closing),
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
     return Service(app, proxy, metrics, state, tools, lambda most: proxy.gates.recent(most), watch.look_now, condition)
 
 
-def _state_of(parts: Parts, in_force: PolicyInForce, paused: Callable[[], Pause | None]) -> dict[str, Any]:
+def _deciding(parts: Parts) -> list[Store]:
+    """The stores without which a call is refused: on a server they are one, of a file each part has its own."""
+    found = [] if parts.recording is None else [parts.recording.store]
+    found += [] if parts.mcp is None else [parts.mcp.gateway.door.store]
+    return [*found, *([] if parts.own is None else [parts.own.executor.store])]
+
+
+def _state_of(
+    parts: Parts, in_force: PolicyInForce, paused: Callable[[], Pause | None], readiness: Readiness
+) -> dict[str, Any]:
     """How a server is at the moment."""
     recording, mcp, held, problem = parts.recording, parts.mcp, paused(), in_force.problem
     audit = asdict(recording.state) if recording is not None else None
+    if audit is not None and audit["ok"] and (fault := readiness.fault):
+        audit |= {"ok": False, "fault": fault}
     ready = audit is None or audit["ok"]
     servers = {} if mcp is None else mcp.gateway.state()
     if mcp is not None and audit is not None:
@@ -371,6 +346,9 @@ def _chat_labels(facts: Facts) -> dict[str, Value]:
 _PATIENCE = 5.0
 """Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
 
+_CUTTING = 2.0
+"""Seconds in which what is cut off must have ended."""
+
 _PASSES = 5
 """Of the event loop, until a connection that was aborted is closed: TLS takes several."""
 
@@ -383,6 +361,8 @@ class Told(NamedTuple):
     ready: Ready = _nobody
     stopping: Callable[[int], None] = _nobody
     """How many requests still run when it begins to stop."""
+    drained: Closing | None = None
+    """Awaited then, within the grace time: what has no connection of its own."""
     hangup: Callable[[], None] | None = None
     """SIGHUP, where nobody has closed the terminal; None: it ends the server."""
 
@@ -481,13 +461,27 @@ class Running(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._told.stopping(len(self.server_state.tasks))
+        if self._told.drained is not None:
+            waiting = asyncio.ensure_future(self._told.drained())
+            self.server_state.tasks.add(waiting)  # uvicorn waits for these
+            waiting.add_done_callback(self.server_state.tasks.discard)
         hanging_up = asyncio.ensure_future(self._hang_up())
         await super().shutdown(sockets)
         hanging_up.cancel()
+        await self._cut_off()
         for connection in list(self.server_state.connections):  # its client does not read the answer
             connection.transport.abort()
         for _ in range(_PASSES):
             await asyncio.sleep(0)
+
+    async def _cut_off(self) -> None:
+        """What still runs ends as our doing, before a closed connection looks like the client's."""
+        running = list(self.server_state.tasks)
+        for task in running:
+            if not task.cancelling():
+                task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=_CUTTING)
 
     async def _hang_up(self) -> None:
         """Where all is said: over TLS a connection would be open until its client has said the same, which browsers
@@ -545,6 +539,7 @@ def is_reload(number: int, had_terminal: bool) -> bool:
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:
     # what uvicorn has to say goes where ours goes
     logging.getLogger("uvicorn").parent = logging.getLogger("rightcall")
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -563,6 +558,11 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
         timeout_keep_alive=max(1, round(limits.keep_alive_seconds)),
         timeout_graceful_shutdown=cast("int", limits.grace_seconds),  # any number of seconds does
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """That a request was cut off is our own doing, and no error."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 class Words(NamedTuple):

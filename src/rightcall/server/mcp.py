@@ -50,6 +50,8 @@ from rightcall.server.channels import MOST_BYTES, RETRY, Channel, Ended, Room, p
 
 PING: Final = 15.0
 """Seconds of silence after which a stream shows that it is alive."""
+_LOOKING: Final = 0.05
+"""Seconds between two looks whether anything runs."""
 SOON: Final = 0.05
 """Seconds that an answer has before a stream for it opens, where its client can come back to one."""
 _EVENTS: Final = [
@@ -111,9 +113,6 @@ class Manner(NamedTuple):
 
     status: Callable[[bytes], int]
     """The status of an answer that comes alone."""
-    cancels: bool
-    """A client that closes the connection cancels its request (new era); else it runs on, and its answer is kept for a
-    while (old era)."""
     primed: bool = False
     """A client that knows such streams can come back from the first moment."""
 
@@ -126,7 +125,7 @@ async def stream(
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     eager = reply.can_pause = manner.primed and b"event-stream" in accept
     channel = reply.channel
-    await _begun(reply, cancel=manner.cancels)
+    await _begun(channel)
     if eager and channel.is_over:
         await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
         return
@@ -147,25 +146,16 @@ async def stream(
             await _follow(
                 channel, 0, watch, send, entrance_of(scope).still, channel.priming() if manner.primed else b""
             )
-    except (Gone, asyncio.CancelledError):
-        if manner.cancels:
-            reply.task.cancel()
-        raise
     finally:
         watch.cancel()
 
 
-async def _begun(reply: Reply, *, cancel: bool) -> None:
+async def _begun(channel: Channel) -> None:
     """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
     answers come within it."""
-    channel = reply.channel
     timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
     try:
         await channel.news.wait()
-    except asyncio.CancelledError:
-        if cancel:
-            reply.task.cancel()
-        raise
     finally:
         timer.cancel()
 
@@ -332,6 +322,11 @@ class Session:
             self._listens -= 1
             self.touch()
 
+    def quieten(self) -> None:
+        """It hears and answers nothing any more but what it has asked for."""
+        self._standing.end()
+        self.client.hang_up()
+
     def end(self) -> None:
         self._standing.end()
         self._ended.forget(self)
@@ -394,6 +389,10 @@ class Sessions:
             self._gateway.gone(session.client)
             session.end()
 
+    def quieten(self) -> None:
+        for session in self._open.values():
+            session.quieten()
+
     def end(self) -> None:
         for session in list(self._open.values()):
             self.close(session)
@@ -422,13 +421,20 @@ class Endpoint:
         gateway.tidying.append(self.sessions.tidy)
 
     def stop(self) -> None:
-        """End the streams that would stay open for ever, so that the server can stop."""
+        """End the streams that would stay open for ever, so that the server can stop. What was asked for runs on."""
         self.gateway.end_news()
-        self.sessions.end()
+        self.sessions.quieten()
+
+    async def drained(self) -> None:
+        """Until all is answered that was asked for, also where nobody has kept the connection."""
+        while self.gateway.is_answering:
+            await asyncio.sleep(_LOOKING)
 
     async def aclose(self) -> None:
         """Stop the servers, and close the door with everything on disk."""
         self.stop()
+        await self.gateway.cut_off()
+        self.sessions.end()
         await self.gateway.aclose()
         await asyncio.to_thread(self.gateway.door.close)
 
@@ -467,9 +473,15 @@ class Endpoint:
         client.transport = "tcp"
         reply = Reply(client, body, message, self.sessions.room)
         try:
-            await stream(reply, scope, receive, send, Manner(_status, cancels=True))
-        finally:
+            await stream(reply, scope, receive, send, Manner(_status))
+        except asyncio.CancelledError:  # by us: its client waits
+            if not reply.task.cancelling():
+                reply.task.cancel()
+            await asyncio.wait((reply.task,))  # until that is recorded
+            raise
+        except BaseException:  # a client that closes the connection cancels its request
             client.leave()
+            raise
 
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
@@ -512,7 +524,7 @@ class Endpoint:
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
             primed = session.client.peer.version >= PRIMED_SINCE
             reply = session.reply(body, message)
-            manner = Manner(_fine, cancels=False, primed=primed)
+            manner = Manner(_fine, primed=primed)
             await stream(reply, scope, receive, send, manner, extra)
             session.touch()
         elif message.is_response or isinstance(message.method, str):

@@ -17,6 +17,7 @@ from support.gateways import (
     TOOL,
     ScriptedLink,
     asked,
+    endings,
     gateway_of,
     greeted,
     line_asked,
@@ -81,13 +82,6 @@ class TaskServer:
         if method == "tasks/result":
             return self.results.get(task["taskId"], RESULT)
         return dict(task) if self.era == "old" else {**task, "resultType": "complete"}
-
-
-def endings(gateway: Any) -> list[tuple[str, str]]:
-    """How the records of the calls have ended."""
-    entries = gateway.door.store.look(lambda tables: list(tables.entries()))
-    bodies = [json.decode(one.body) for one in entries if one.kind == "end"]
-    return [(one["status"], one.get("summary") or one.get("error") or "") for one in bodies]
 
 
 def test_a_task_of_2025_is_asked_for_followed_and_recorded_when_its_result_has_come() -> None:

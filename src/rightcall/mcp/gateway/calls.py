@@ -23,6 +23,7 @@ from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.mcp.approvals import Approver, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
     MARK,
+    NO_ANSWERS,
     Continuations,
     Errand,
     KeptCall,
@@ -398,7 +399,7 @@ class Calls:
         headers = mirrored(entry.mirrors, mapping(passage.arguments)) if entry.mirrors else {}
 
         def forget() -> None:
-            self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
+            self._door.ended(passage, ok=False, error=NO_ANSWERS)
 
         digest = self._door.policy.digest
 
@@ -432,7 +433,7 @@ class Calls:
             await self._door.aended(passage, ok=False, error=told, seconds=monotonic() - began)
             return _refused(told, exchange)
         except asyncio.CancelledError:
-            await self._door.aended(passage, ok=False, error="The client cancelled it.", seconds=monotonic() - began)
+            await self._door.aended(passage, ok=False, error=exchange.why_cut_off, seconds=monotonic() - began)
             raise
         if exchange.peer.stateless and asks(answer):  # to others what only looks like a question is the result
             return answer

@@ -155,13 +155,17 @@ def binding_of(caller: str, method: str, params: Mapping[str, Raw]) -> str:
     return sha256(json.encode([caller, method, told], order="deterministic")).hexdigest()
 
 
+NO_ANSWERS: Final = "The client did not come back with the answers it was asked for."
+
+
 class Pending:
     """A call at a server of the old era, which may ask in the middle of it, for a client that can be asked only by a
     result. `work` runs on between the client's requests."""
 
     def __init__(self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, Answer]]) -> None:
         exchange.questions = self
-        self._exchange = exchange
+        self._exchange = self._asking = exchange
+        """The one that began it, and the one whose client waits now."""
         self._news = asyncio.Event()
         self._asked: dict[str, tuple[str, Any, asyncio.Future[Answer]]] = {}
         self._count = 0
@@ -181,7 +185,9 @@ class Pending:
         try:
             await self._news.wait()
         except asyncio.CancelledError:
+            self._exchange.given_up = self._asking.why_cut_off
             self.task.cancel()
+            await asyncio.wait((self.task,))  # until that is recorded
             raise
         if self.task.done():
             return self.task.result()
@@ -193,6 +199,7 @@ class Pending:
 
     def answer(self, responses: Mapping[str, Any], exchange: Exchange) -> None:
         """What the client has come back with, in another request; a question without an answer is asked again."""
+        self._asking = exchange
         self._exchange.emit, self._exchange.token = exchange.emit, exchange.token
         for key, response in responses.items():
             asked = self._asked.pop(key, None)
@@ -202,6 +209,7 @@ class Pending:
             self._news.set()
 
     def cancel(self) -> None:
+        self._exchange.given_up = NO_ANSWERS
         self.task.cancel()
 
 
@@ -396,6 +404,7 @@ class News:
     def __init__(self) -> None:
         self.sessions: set[Client] = set()
         self._listens: dict[Exchange, tuple[Mapping[str, Any], asyncio.Future[None]]] = {}
+        self._is_over = False
 
     @property
     def is_heard(self) -> bool:
@@ -481,13 +490,15 @@ class News:
                     "notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": _stamp(exchange)}
                 )
             )
-            await ended
+            if not self._is_over:
+                await ended
         finally:
             self._listens.pop(exchange, None)
         return success({"resultType": "complete", "_meta": _stamp(exchange)})
 
     def end(self) -> None:
         """No more news: those who listen are told that it was on purpose."""
+        self._is_over = True
         for _, ended in list(self._listens.values()):
             if not ended.done():
                 ended.set_result(None)

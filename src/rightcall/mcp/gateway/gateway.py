@@ -167,7 +167,7 @@ class Gateway:
         self._tasks = Tasks(door) if shared is None else shared.tasks
         alone = capabilities is None if shared is None else shared.alone
         self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
-        self.running = 0
+        self.running: set[asyncio.Task[Any]] = set()
         """Requests that are being answered."""
         self._calls = Calls(door, self.table, self, self._kept, self._tasks)
         self._searching = Searching(door, self.table)
@@ -333,11 +333,12 @@ class Gateway:
         if handler is None or exchange.method in (_OLD_ONLY if exchange.peer.stateless else _NEW_ONLY):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
         self._questions.came(exchange.caller)
-        self.running += 1
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self.running.add(task)
         try:
             return await follow_exchange(self.door.telemetry, exchange, partial(handler, self))
         finally:
-            self.running -= 1
+            self.running.discard(task)
 
     async def ping(self, exchange: Exchange) -> Answer:
         del exchange

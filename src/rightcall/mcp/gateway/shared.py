@@ -55,6 +55,8 @@ MOST_OWN: Final = 8
 PATIENCE: Final = 20.0
 """Seconds that a client waits for servers that start for its group and are known to work: without us it would wait for
 them too."""
+CUTTING: Final = 5.0
+"""Seconds in which what is cut off must have been recorded."""
 UNUSED: Final = 300.0
 """Seconds after which a group without clients ends."""
 
@@ -141,6 +143,22 @@ class SharedGateway:
     def is_busy(self) -> bool:
         """Whether any client has begun something that only this gateway can end."""
         return any(gateway.is_busy for gateway in self._groups.values())
+
+    @property
+    def is_answering(self) -> bool:
+        return bool(self._running())
+
+    async def cut_off(self) -> None:
+        """End what still runs, and wait until that is recorded."""
+        running = self._running()
+        for task in running:
+            if not task.cancelling():  # a second time would cut off its record
+                task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=CUTTING)
+
+    def _running(self) -> set[asyncio.Task[Any]]:
+        return {task for gateway in self._groups.values() for task in gateway.running}
 
     def end_news(self) -> None:
         for gateway in self._groups.values():

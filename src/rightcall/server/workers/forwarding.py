@@ -26,7 +26,7 @@ from rightcall.server.access import Entered, enter, entrance_of
 from rightcall.server.mcp import Endpoint, Gone, body_of, counts, plain
 from rightcall.server.workers.frames import Frames, connected, listening
 
-_GO, _HEAD, _BODY, _START, _DATA, _END = b"g", b"q", b"b", b"s", b"d", b"z"
+_GO, _HEAD, _BODY, _START, _DATA, _END, _LEFT = b"g", b"q", b"b", b"s", b"d", b"z", b"l"
 ACCEPTING: Final = 2.0
 """Seconds in which a worker must say that it takes a request. One that does not has not seen it, and never will."""
 RECENT: Final = 60.0
@@ -82,6 +82,11 @@ class Forwarding:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
 
+    async def drained(self) -> None:
+        while self._serving:
+            await asyncio.wait(self._serving)
+        await self._endpoint.drained()
+
     @property
     def is_needed(self) -> bool:
         return bool(self._serving) or self._endpoint.sessions.used_within(RECENT) or self._endpoint.gateway.is_busy
@@ -113,6 +118,7 @@ class Forwarding:
         task = asyncio.get_running_loop().create_task(self._answer(scope, exchange))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
+        exchange.task = task
 
     async def _answer(self, scope: Scope, exchange: _Served) -> None:
         try:
@@ -203,6 +209,7 @@ class _Passed:
         watch = asyncio.ensure_future(self._left(receive))
         try:
             await self._pass_on(send, entered)
+            self._frames.send(_LEFT)
         finally:
             watch.cancel()
             self._frames.close()
@@ -210,6 +217,7 @@ class _Passed:
     async def _left(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        self._frames.send(_LEFT)
         self._frames.close()
 
     async def _pass_on(self, send: Send, entered: Entered) -> None:
@@ -239,7 +247,9 @@ class _Served:
         self._forwarding = forwarding
         self._asked: _Asked | None = None
         self._came: asyncio.Queue[Message] = asyncio.Queue()
-        self.frames = _Greeting(self._heard, lambda: self._came.put_nowait({"type": "http.disconnect"}))
+        self.task: asyncio.Task[None] | None = None
+        self._has_left = False
+        self.frames = _Greeting(self._heard, self._closed)
 
     def _heard(self, kind: bytes, content: bytes) -> None:
         if kind == _HEAD:
@@ -247,6 +257,14 @@ class _Served:
         elif kind == _BODY and self._asked is not None:
             self._came.put_nowait({"type": "http.request", "body": content, "more_body": False})
             self._forwarding.serve(self, self._asked)
+        elif kind == _LEFT:
+            self._has_left = True
+            self._came.put_nowait({"type": "http.disconnect"})
+
+    def _closed(self) -> None:
+        """Without a word it is not the client that has left, but the other worker that was stopped."""
+        if self.task is not None and not self._has_left:
+            self.task.cancel()
 
     async def receive(self) -> Message:
         return await self._came.get()

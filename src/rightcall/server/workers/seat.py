@@ -15,7 +15,8 @@ from msgspec import Struct, json
 from starlette.types import ASGIApp
 
 from rightcall.base.http.answers import ServeLimits
-from rightcall.server.app import Condition, Running, Told
+from rightcall.server.app import Running, Told
+from rightcall.server.health import Condition
 from rightcall.server.recording import Metrics
 from rightcall.server.workers.accepting import Acceptor, Board
 from rightcall.server.workers.forwarding import Forwarding
@@ -137,9 +138,18 @@ class Seat:
         """Whether clients will come back for what only this worker has."""
         return self._forwarding is not None and self._forwarding.is_needed
 
-    async def aclose(self) -> None:
+    async def drained(self) -> None:
+        """Until what other workers have passed on is answered, too."""
+        if self._forwarding is not None:
+            await self._forwarding.drained()
+
+    async def cut_off(self) -> None:
+        """Answer other workers no more."""
         if self._forwarding is not None:
             await self._forwarding.aclose()
+
+    async def aclose(self) -> None:
+        await self.cut_off()
         if self._is_orphaned:
             shutil.rmtree(self.hello.folder, ignore_errors=True)  # else the parent does
 

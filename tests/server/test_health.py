@@ -1,0 +1,103 @@
+"""What `/health` and `/health/ready` say where the store that decides calls is no longer the one that it was."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.policy.watch import load_policy
+from rightcall.proxy.gates import Options
+from rightcall.record.sqlite import SqliteStore
+from rightcall.server import health
+from rightcall.server.access import Access
+from rightcall.server.app import Parts, assemble, running
+from rightcall.server.health import Readiness
+from rightcall.server.mcp import Endpoint
+from rightcall.server.recording import Recording
+from support.proxies import request
+
+pytestmark = pytest.mark.promise("H-02", "A-04")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "LOOKING", 0.0)
+
+
+def put_back(path: Path, copy: Path) -> None:
+    """As somebody does who restores a file under a server that runs."""
+    for end in ("-wal", "-shm", "-head"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    copy.rename(path)
+
+
+def removed(path: Path, copy: Path) -> None:
+    path.unlink()
+
+
+def taken_away(path: Path, copy: Path) -> None:
+    """Another audit, with all that lies beside it."""
+    SqliteStore(path.with_name("other.db")).close()
+    put_back(path, path.with_name("other.db"))
+    path.with_name("other.db.key").rename(path.with_name(f"{path.name}.key"))
+
+
+@pytest.mark.parametrize("fault", [put_back, removed, taken_away])
+def test_readiness_is_that_of_the_store_which_decides_calls(
+    tmp_path: Path, fault: Callable[[Path, Path], None]
+) -> None:
+    path, copy = tmp_path / "audit.db", tmp_path / "copy.db"
+    policy = load_policy({"version": 1, "servers": {}})
+    recorder = SqliteStore(path)
+    recorder.close()
+    shutil.copy(path, copy)
+    recorder, deciding = SqliteStore(path), SqliteStore(path)
+    recording = Recording(recorder)
+    door = Door.open("gateway", policy, strict=True, store=deciding)
+    try:
+        endpoint = Endpoint(SharedGateway(door, lambda _: pytest.fail("there is no server")))
+        access = Access(None, bound_to="127.0.0.1")
+        service = assemble("http://127.0.0.1:1", policy, Options(), access, Parts(recording, mcp=endpoint))
+        with running(service.app) as address:
+            url = f"http://{address[0]}:{address[1]}"
+            assert request("GET", url, "/health/ready").status == 200
+            told = request("GET", url, "/health").json
+            assert (told["status"], told["ready"], told["audit"]["ok"]) == ("ok", True, True)
+            deciding.transact(lambda tables: tables.append("message", 0, b"{}"))
+            fault(path, copy)
+            assert door.judge("echo", {}).decision.rule.startswith("store:")
+            got = request("GET", url, "/health/ready")
+            assert (got.status, got.json) == (503, {"status": "not ready", "why": "store"})
+            told = request("GET", url, "/health").json
+            assert (told["status"], told["ready"], told["audit"]["ok"]) == ("degraded", False, False)
+    finally:
+        recording.stop()
+        deciding.close()
+
+
+def test_all_who_ask_at_once_share_one_look_and_a_fault_is_not_kept_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def stores() -> list[Any]:
+        looks.append(1)
+        return [closed]
+
+    closed = SqliteStore(tmp_path / "audit.db")
+    closed.close()
+
+    async def work() -> str:
+        readiness = Readiness(stores)
+        await asyncio.gather(*(readiness.look() for _ in range(5)))
+        found = readiness.fault
+        monkeypatch.setattr(health, "STALE", 0.0)
+        return f"{found}, then {readiness.fault or 'nothing'}"
+
+    assert asyncio.run(work()) == "closed, then nothing"
+    assert len(looks) == 1
