@@ -80,6 +80,8 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
         for statement in (
             "UPDATE rightcall.audit SET body = '{}'", "DELETE FROM rightcall.audit", "TRUNCATE rightcall.audit",
             "DROP TABLE rightcall.audit", "UPDATE rightcall.meta SET value = '9'", "DELETE FROM rightcall.tokens",
+            "UPDATE rightcall.meta SET name = 'zz' WHERE name = 'paused'",
+            "INSERT INTO rightcall.meta VALUES ('migrating', '{}')", "DELETE FROM rightcall.meta",
             "INSERT INTO rightcall.credentials (id, doc) VALUES ('x', '{}')",
         ):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -48,8 +48,6 @@ def roles_sql(append: str, read: str, tables: list[str]) -> str:
         f"GRANT USAGE ON SCHEMA rightcall TO {append};",
         f"GRANT USAGE ON SEQUENCE rightcall.numbers TO {append};",
         *(f"GRANT {rights.get(table, 'SELECT')} ON rightcall.{table} TO {append};" for table in tables),
-        "-- To lock the row that nodes join by, and nothing else of that table:",
-        f"GRANT UPDATE (name) ON rightcall.meta TO {append};",
         "",
         "-- Whoever only looks.",
         f"CREATE ROLE {read} LOGIN;",
