@@ -42,11 +42,18 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("no password supplied", "denied", "it wants a password",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
     ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
+    ("root certificate file", "denied", "the file with its authority cannot be read",
+     "Correct sslrootcert=FILE in the URL."),
+    ("does not match host name", "denied", "its certificate is for another name",
+     "Write the name that the certificate has into the URL, or give the server a certificate for this one."),
+    ("sslrootcert=system", "denied", "sslrootcert=system is only for sslmode=verify-full",
+     "Take one of the two out of the URL."),
     ("does not exist", "denied", "the database or the role does not exist", "Create it, or correct the URL."),
     ("certificate", "denied", "its certificate could not be verified",
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
-     "Switch on ssl in its settings; sslmode=disable in the URL sends everything in the clear."),
+     "Switch on ssl in its settings. To connect without TLS, add ?sslmode=disable: everything is then sent in the "
+     "clear."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",
      "Raise max_connections, or run fewer nodes."),
@@ -99,8 +106,8 @@ def read_address(url: str) -> Address:
         raise ConfigError(f"the store's URL ({shown}) is not valid: {str(error).strip()}") from None
     names = str(parameters.get("host", "")).split(",")
     if not all(name.startswith("/") or name in _LOOPBACK or not name for name in names):
-        parameters.setdefault("sslmode", "verify-full")
-        parameters.setdefault("sslrootcert", "system")
+        if parameters.setdefault("sslmode", "verify-full") == "verify-full":  # the library refuses it with any other
+            parameters.setdefault("sslrootcert", "system")
     if len(names) > 1:
         parameters.setdefault("target_session_attrs", "read-write")
     parameters.setdefault("application_name", "rightcall")
