@@ -52,8 +52,7 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("certificate", "denied", "its certificate could not be verified",
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
-     "Switch on ssl in its settings. To connect without TLS, add ?sslmode=disable: everything is then sent in the "
-     "clear."),
+     "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",
      "Raise max_connections, or run fewer nodes."),
@@ -106,7 +105,8 @@ def read_address(url: str) -> Address:
         raise ConfigError(f"the store's URL ({shown}) is not valid: {str(error).strip()}") from None
     names = str(parameters.get("host", "")).split(",")
     if not all(name.startswith("/") or name in _LOOPBACK or not name for name in names):
-        if parameters.setdefault("sslmode", "verify-full") == "verify-full":  # the library refuses it with any other
+        parameters.setdefault("sslmode", "verify-full")
+        if parameters["sslmode"] == "verify-full":  # the client library refuses it with any other
             parameters.setdefault("sslrootcert", "system")
     if len(names) > 1:
         parameters.setdefault("target_session_attrs", "read-write")
