@@ -98,7 +98,12 @@ _TOLD: Final = {
 
 
 async def _store_error(request: Request, error: Exception) -> Response:
-    told = escaped(str(error), 500)
+    """Also for whoever is not logged in: where the store is on a server, only the log says what is wrong."""
+    said = error.told if isinstance(error, StoreError) else str(error)
+    if said != str(error):
+        log.warning("console: a page could not be made: %s", error)
+        said = "It cannot be used now. The log of the server says why."
+    told = escaped(said, 500)
     return render(request, "message", 503, title="The audit log cannot be read", text=told, back=("/", "Try again"))
 
 

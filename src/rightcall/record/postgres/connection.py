@@ -35,6 +35,10 @@ _STATES: dict[str, tuple[StoreFault, str, str]] = {
     "40001": ("locked", "too many nodes want the same at once", "Try again."),
     "40P01": ("locked", "too many nodes want the same at once", "Try again."),
 }
+_TOLD = (
+    "The audit log cannot be written now, so nothing was run. Whoever runs RightCall finds the reason in its log, or "
+    "with `rightcall doctor`."
+)
 _UNPREPARED = "no partition of relation"
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
@@ -144,13 +148,13 @@ def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any
 
 
 def unusable(address: Address, what: str, then: str, fault: StoreFault) -> StoreError:
-    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault)
+    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault, _TOLD)
 
 
 def fault_of(error: BaseException, address: Address) -> StoreError:
     """The error as one of the store's own; each caller gets one of its own to raise."""
     if isinstance(error, StoreError):
-        return StoreError(str(error), error.fault)
+        return StoreError(str(error), error.fault, error.told)
     state = getattr(error, "sqlstate", None) or ""
     said = escaped(" ".join(str(error).split()), 300)
     if _UNPREPARED in said:
