@@ -66,16 +66,20 @@ def test_a_server_that_was_killed_is_a_store_fault_and_its_return_is_noticed(own
 def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
     own: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with own.database() as url, closing(PostgresStore(url)) as store:
-        with Executor.open_sync(tmp_path, {"policy": {"allow": ["*"], "write": "allow"}}, store=store) as executor:
+    policy = {"policy": {"allow": ["*"], "write": "allow"}}
+    with (
+        own.database() as url,
+        closing(PostgresStore(url)) as store,
+        Executor.open_sync(tmp_path, policy, store=store) as executor,
+    ):
 
-            @executor.tool(effects=["write"])
-            def act(n: int) -> int:
-                return n
+        @executor.tool(effects=["write"])
+        def act(n: int) -> int:
+            return n
 
-            own.kill()
-            outcome = executor.run({"name": "act", "arguments": {"n": 1}})
-            own.start()
+        own.kill()
+        outcome = executor.run({"name": "act", "arguments": {"n": 1}})
+        own.start()
     assert (outcome.ok, outcome.decision.rule) == (False, "store:unreachable")
     told = str(to_builtins(outcome))
     assert "The audit log cannot be written now" in told
