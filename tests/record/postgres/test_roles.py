@@ -104,9 +104,16 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
 def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
     with closing(opened(roles.owner)) as store:
         try_call(store, request_of(at=store.clock.now()))
-    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",)):
+    commands = (
+        ("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",),
+        ("approvals", "list"), ("approvals", "show"), ("grants", "list"), ("policy", "quarantine", "list"),
+        ("token", "list"), ("people", "list"),
+    )  # fmt: skip
+    for words in commands:
         done = run(*words, "--store", roles.read)
         assert done.code == 0, (words, done.err)
+    (listed,) = run("approvals", "list", "--store", roles.read, "--json").json["approvals"]
+    assert 0 < listed["seconds_left"] < 86_400, listed
     with closing(PostgresReader(roles.read)) as reader:
         assert reader.look(lambda tables: len(tables.approvals("waiting"))) == 1
     refused = run("pause", "--store", roles.read, "--by", "ann")
