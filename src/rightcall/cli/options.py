@@ -756,7 +756,7 @@ def open_to_list(options: Namespace) -> "Store":
     from rightcall.record.postgres import PostgresReader  # late: it needs an extra
 
     reader = PostgresReader(url)
-    reader.look(lambda tables: tables.now())  # its clock goes by what the server told
+    reader.look(lambda tables: tables.wall())  # its clock goes by what the server told
     return cast("Store", reader)
 
 
