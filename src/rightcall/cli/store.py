@@ -23,7 +23,7 @@ examples:
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall --dry-run
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall
   rightcall store prepare postgresql://rightcall@db.example/rightcall --ahead 60
-  rightcall store roles | psql postgresql://rightcall@db.example/rightcall
+  rightcall store roles | psql postgresql://postgres@db.example/rightcall
 """
 
 _MOST_DAYS = 366

@@ -39,7 +39,7 @@ STEP = 5_000
 """Records of one transaction."""
 _PATIENCE = 3.0
 _NODE = 0
-_TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "definitions")
+_TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "sessions", "definitions")
 _BACK = (
     "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash FROM audit WHERE seq > %s AND seq <= %s ORDER BY seq"
 )
@@ -402,7 +402,7 @@ def _rest_of(tables: SqliteTables, ahead: int) -> _Rest:
         sorted(tables.definitions()),
         [replace(one, asked_at=one.asked_at + ahead, expires_at=one.expires_at + ahead) for one in tables.approvals()],
         [replace(one, expires_at=one.expires_at + ahead) for one in tables.all_grants()],
-        tables.tokens(), tables.credentials(),
+        tables.tokens(), sorted(tables.credentials(), key=lambda one: one.kind != "person"),  # as the server has them
         sorted((scope, n, at + ahead, call) for scope, n, at, call in tables.marks()),
         tables.changed_last(), tables.spending(), tables.own_pause(),
     )  # fmt: skip
