@@ -510,7 +510,15 @@ def store_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("Storage")
     group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
-    group.add_argument("--store", metavar="FILE|URL", help=SHARED["--store"])
+    group.add_argument("--store", type=_store_named, metavar="FILE|URL", help=SHARED["--store"])
+
+
+def _store_named(text: str) -> str:
+    """A file, or a database on a server that there is a store for."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
+        kind = escaped(text.partition("://")[0], 40)
+        raise ArgumentTypeError(f"{kind}:// is not supported: expected a file or postgresql://USER@HOST/DATABASE")
+    return text
 
 
 _PLACES: Final = ("policy", "root", "store")

@@ -167,6 +167,29 @@ def test_until_it_is_finished_nobody_uses_the_server(file: Path, url: str, monke
     assert (done.resumed, done.copied) == (True, done.records - 21)
 
 
+def test_of_two_at_once_the_second_says_that_another_one_runs(
+    file: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begins(_: Migration) -> None:
+        """What the first does between the second's look and its lock."""
+        monkeypatch.undo()
+        with monkeypatch.context() as patch, closing(Migration(file, url)) as first:
+            patch.setattr(Migration, "_copy", stops)
+            with pytest.raises(KeyboardInterrupt):
+                first.run("ann")
+
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Migration, "_refuse_moved_elsewhere", begins)
+    with (
+        closing(Migration(file, url)) as second,
+        pytest.raises(ConfigError, match="store migrate` runs; let it"),
+    ):
+        second.run("bob")
+    assert moved(file, url).resumed
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
