@@ -36,11 +36,13 @@ StoreFault = Literal[
 
 
 class StoreError(RightCallError):
-    """The store of audit, limits and approvals cannot be read or written. `fault` says why in one word."""
+    """The store of audit, limits and approvals cannot be read or written. `fault` says why in one word; `told` is what
+    callers and models read, where the message names a server that is none of their business."""
 
-    def __init__(self, message: str, fault: StoreFault = "failed") -> None:
+    def __init__(self, message: str, fault: StoreFault = "failed", told: str = "") -> None:
         super().__init__(message)
         self.fault: StoreFault = fault
+        self.told = told or message
 
 
 ModelFault = Literal["unreachable", "tls", "timeout", "status", "unreadable", "empty", "too large"]

@@ -10,7 +10,7 @@ import pytest
 from rightcall.executor.door import Door
 from rightcall.policy.trust import stop_at, stopped
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner, Terminal
+from support.cli import Runner, Terminal, write_trusted
 
 pytestmark = pytest.mark.promise("P-17")
 
@@ -39,6 +39,23 @@ def store_at(path: Path) -> None:
 def is_paused(path: Path) -> bool:
     with closing(SqliteStore(path)) as store:
         return store.look(lambda tables: tables.paused()) is not None
+
+
+def test_a_server_that_cannot_be_reached_is_told_as_not_paused_and_nothing_else_is_claimed(
+    run: Runner, project: Path
+) -> None:
+    store_at(project / ".rightcall" / "audit.db")
+    write_trusted(project / "rightcall.toml", 'version = 1\n[store]\nurl = "postgresql://ann@127.0.0.1:1/x"\n')
+    done = run("pause", "--by", "anna", columns=200)
+    assert done.code == 2
+    assert done.err.strip() == (
+        "error: NOT paused on postgresql://127.0.0.1:1/x: it cannot be reached. Run "
+        f"`rightcall pause --root {project}` again when it is back, or stop the nodes."
+    )
+    assert done.out.strip() == f"Only what uses {project / '.rightcall' / 'audit.db'} is paused."
+    done = run("resume", "--by", "anna", columns=200)
+    assert done.code == 2
+    assert "NOT resumed on postgresql://127.0.0.1:1/x: it cannot be reached." in done.err
 
 
 def test_a_pause_is_shown_everywhere_until_calls_are_resumed(run: Runner, project: Path) -> None:

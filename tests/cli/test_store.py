@@ -37,6 +37,27 @@ def test_a_store_is_moved_and_what_to_do_next_is_said(kind: str, run: Runner, fi
         assert "nothing to do" in run("store", "migrate", str(file), url, "--dry-run").out
 
 
+@pytest.mark.postgres
+def test_an_interrupted_move_says_how_to_go_on(run: Runner, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rightcall.record.postgres.migration import Migration
+
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with shared("postgres18").database() as url:
+        with monkeypatch.context() as patch:
+            patch.setattr(Migration, "_copy", stops)
+            done = run("store", "migrate", str(file), url)
+        assert (done.code, "To continue, run the same command again" in done.err) == (130, True), done.err
+        assert run("store", "migrate", str(file), url).code == 0
+
+
+def test_a_server_of_another_kind_is_not_taken_for_a_file(run: Runner) -> None:
+    done = run("audit", "tail", "--store", "mysql://ann@db.example/x")
+    assert done.code == 2
+    assert "mysql:// is not supported: expected a file or postgresql://USER@HOST/DATABASE" in done.err
+
+
 def test_the_order_of_file_and_server_is_said(run: Runner, file: Path) -> None:
     done = run("store", "migrate", "postgresql://ann@db.example/x", str(file))
     assert done.code == 2

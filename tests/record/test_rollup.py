@@ -454,3 +454,30 @@ def test_a_call_that_still_runs_was_not_interrupted_and_one_that_nobody_runs_was
     assert dead
     assert {tool: tally.interrupted for tool, tally in found.items()} == {"file/save": 0, "code/read": 1}
     assert miscounted(store) == []
+
+
+def test_a_store_that_is_closed_while_counting_begins_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults: list[BaseException] = []
+    keeper = jobs.Keeper(lambda _: 0)
+
+    def stop() -> None:
+        try:
+            keeper.stop()
+        except RuntimeError as fault:
+            faults.append(fault)
+
+    stopper = threading.Thread(target=stop)
+
+    class Slow(threading.Thread):
+        def start(self) -> None:
+            stopper.start()
+            stopper.join(0.2)  # long enough to wait for a thread that is not started yet
+            super().start()
+
+    keeper.wrote(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.threading, "Thread", Slow)
+        keeper.wrote(jobs.ROLL_EVERY)
+    stopper.join()
+    assert faults == []
+    assert not any(one.name == "rightcall rollup" and isinstance(one, Slow) for one in threading.enumerate())

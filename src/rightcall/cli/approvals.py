@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     given_text,
     json_option,
     open_store,
+    open_to_list,
     open_without_policy,
     pointed,
     policy_despite,
@@ -129,8 +130,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    opened = open_store(options) if options.action == "approve" else open_without_policy(options)
-    with closing(opened) as store:
+    ways = {"approve": open_store, "list": open_to_list, "show": open_to_list}
+    with closing(ways.get(options.action, open_without_policy)(options)) as store:
         return _ACTIONS[options.action](store, options)
 
 
@@ -410,7 +411,8 @@ def arguments_grants(parser: ArgumentParser) -> None:
 
 
 def run_grants(options: Namespace) -> int:
-    with closing(open_store(options, create=options.action == "add")) as store:
+    lists = options.action == "list"
+    with closing(open_to_list(options) if lists else open_store(options, create=options.action == "add")) as store:
         return _ACTIONS_GRANTS[options.action](store, options)
 
 
@@ -510,8 +512,11 @@ def arguments_quarantine(parser: ArgumentParser) -> None:
 
 
 def run_quarantine(options: Namespace) -> int:
+    if options.action == "list":
+        with closing(open_to_list(options)) as store:
+            return _list_quarantine(store, options)
     with closing(open_without_policy(options)) as store:
-        return _list_quarantine(store, options) if options.action == "list" else _release(store, options)
+        return _release(store, options)
 
 
 def _list_quarantine(store: "Store", options: Namespace) -> int:

@@ -513,7 +513,15 @@ def store_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("Storage")
     group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
-    group.add_argument("--store", metavar="FILE|URL", help=SHARED["--store"])
+    group.add_argument("--store", type=_store_named, metavar="FILE|URL", help=SHARED["--store"])
+
+
+def _store_named(text: str) -> str:
+    """A file, or a database on a server that there is a store for."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
+        kind = escaped(text.partition("://")[0], 40)
+        raise ArgumentTypeError(f"{kind}:// is not supported: expected a file or postgresql://USER@HOST/DATABASE")
+    return text
 
 
 _PLACES: Final = ("policy", "root", "store")
@@ -748,6 +756,19 @@ def open_without_policy(options: Namespace) -> "Store":
     """The store, for a command that lists what waits or takes a right away: no mistake in the policy prevents that."""
     with without_policy():
         return open_store(options)
+
+
+def open_to_list(options: Namespace) -> "Store":
+    """The store, for a command that only lists: on a server a role that may only read does for it."""
+    with without_policy():
+        url = server_of(options)
+    if not url:
+        return open_without_policy(options)
+    from rightcall.record.postgres import PostgresReader  # late: it needs an extra
+
+    reader = PostgresReader(url)
+    reader.look(lambda tables: tables.wall())  # its clock goes by what the server told
+    return cast("Store", reader)
 
 
 def _existing(options: Namespace) -> str:

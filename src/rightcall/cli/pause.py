@@ -431,6 +431,7 @@ def report_each(
         warn(note)
     done: list[dict[str, Any]] = []
     faults: list[StoreError | ConfigError] = []
+    word, missed = "pause" if create else "resume", False
     for place in places.places:
         try:
             if is_server(place.path):
@@ -450,12 +451,15 @@ def report_each(
             with closing(opened):
                 done.append({"store": place.path} | work(opened))
         except StoreError as fault:
-            faults.append(fault)
+            told = fault
+            if is_server(place.path) and not only_looks:
+                missed, told = True, _not_done(place.path, word, fault, options)
+            faults.append(told)
     whole = state_record(stopped()) | {"changed": changed}
     tell(
         options,
         {"stores": done, "everywhere": whole},
-        lambda _: (pointed(line, options) for line in _describe_stores(done, whole)),
+        lambda _: (pointed(line, options) for line in _describe_stores(done, whole, missed=missed)),
     )
     faults += [] if places.fault is None else [places.fault]
     if faults:
@@ -463,12 +467,27 @@ def report_each(
     return OK
 
 
-def _describe_stores(stores: list[dict[str, Any]], whole: dict[str, Any]) -> Iterator[str]:
+def _not_done(url: str, word: str, fault: StoreError, options: Namespace) -> StoreError:
+    """In words that nobody takes for a stop that will hold once the server is back."""
+    from rightcall.record.postgres.connection import read_address
+
+    why = str(fault)
+    if fault.fault == "unreachable":
+        again = pointed(f"Run `rightcall {word}` again when it is back", options)
+        why = f"it cannot be reached. {again}{', or stop the nodes' if word == 'pause' else ''}."
+    return StoreError(f"NOT {word}d on {read_address(url).shown}: {why}", fault.fault)
+
+
+def _describe_stores(stores: list[dict[str, Any]], whole: dict[str, Any], *, missed: bool) -> Iterator[str]:
+    """`missed`: the store on a server, with which nodes work, could not be reached."""
     if whole["paused"] or whole["changed"]:
         yield from _lines({"store": "everything that you run on this machine", **whole}, " --everywhere")
         yield f"This holds for what runs with {escaped(reach_told())}; for another one, give it to this command too."
     for one in stores:
-        yield from _lines(one)
+        if missed and one["paused"]:
+            yield f"Only what uses {escaped(one['store'])} is paused."
+        else:
+            yield from _lines(one)
 
 
 def _lines(one: dict[str, Any], reach: str = "") -> Iterator[str]:

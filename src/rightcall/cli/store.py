@@ -23,7 +23,7 @@ examples:
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall --dry-run
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall
   rightcall store prepare postgresql://rightcall@db.example/rightcall --ahead 60
-  rightcall store roles | psql postgresql://rightcall@db.example/rightcall
+  rightcall store roles | psql postgresql://postgres@db.example/rightcall
 """
 
 _MOST_DAYS = 366
@@ -68,11 +68,14 @@ def _migrate(options: Namespace) -> int:
             tell(options, record, lambda _: _would(plan, migration.address.shown))
             return OK
         watched = sys.stderr.isatty()
+        ended = ""
         try:
             done = migration.run(who(options), _progress if watched else None)
+        except KeyboardInterrupt:
+            ended = "Interrupted. To continue, run the same command again; nobody can use the server before.\n"
+            raise
         finally:
-            if watched:
-                sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(("\r\x1b[K" if watched else "") + ended)
         tell(options, _record(done, migration.address.shown), lambda _: _moved(done, options))
     return OK
 

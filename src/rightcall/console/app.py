@@ -98,7 +98,15 @@ _TOLD: Final = {
 
 
 async def _store_error(request: Request, error: Exception) -> Response:
-    told = escaped(str(error), 500)
+    """Also for whoever is not logged in: where the store is on a server, only the log says what is wrong."""
+    assert isinstance(error, StoreError)
+    said = error.told
+    if said != str(error):
+        log.warning("console: a page could not be made: %s", error)
+        said = "It cannot be used now. The log of the server says why."
+        if error.fault == "denied":
+            said = "Its server does not let this node do that. Use a command as the owner of its tables."
+    told = escaped(said, 500)
     return render(request, "message", 503, title="The audit log cannot be read", text=told, back=("/", "Try again"))
 
 

@@ -299,7 +299,9 @@ def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
 
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
-    return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+    if error.told != str(error):
+        log.warning("rightcall: a call was refused: %s", error)
+    return Admission(Decision("deny", f"store:{error.fault}", error.told), 0)
 
 
 def record_later(store: Store, work: Callable[[Tables], object]) -> None:

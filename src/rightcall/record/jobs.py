@@ -123,17 +123,20 @@ class Keeper:
         self._counted: int | None = None
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
+        self._starting = threading.Lock()
+        """Held while the thread is made: what is not started yet cannot be waited for."""
 
     def wrote(self, head: int) -> None:
         """After a commit: the number of the last record. Called by one thread at a time, and never waits."""
         if self._counted is None:
             self._counted = head
-        if head - self._counted < ROLL_EVERY or self._stopped.is_set():
+        if head - self._counted < ROLL_EVERY:
             return
-        if self._thread is None or not self._thread.is_alive():
-            self._counted = head
-            self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if not self._stopped.is_set() and (self._thread is None or not self._thread.is_alive()):
+                self._counted = head
+                self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
+                self._thread.start()
 
     def _count(self) -> None:
         with suppress(StoreError, *self._errors):  # whoever asks for figures is told
@@ -147,5 +150,7 @@ class Keeper:
     def stop(self) -> None:
         """What is being counted is finished first: that takes a fraction of a second."""
         self._stopped.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        with self._starting:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()

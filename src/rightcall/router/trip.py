@@ -248,7 +248,9 @@ async def execute(packet: Packet, executor: Executor | None, settings: RouterSet
             wait=wait,
             seconds=budget.seconds_left,
         )
-    except (CallError, StoreError) as error:
+    except StoreError as error:
+        return refuse_packet(packet, error.told, taken)
+    except CallError as error:
         return refuse_packet(packet, str(error), taken)
     return _after(packet, outcome, taken)
 

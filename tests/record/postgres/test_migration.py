@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.types import Pause
@@ -36,6 +37,7 @@ def file(tmp_path: Path) -> Path:
             tables.put_approval(approval(asked_at=now, expires_at=now + 600_000_000_000))
             tables.put_grant(grant(expires_at=now + 900_000_000_000))
             tables.put_token(token("t1"))
+            tables.put_credential(credential("s1", kind="session"))
             tables.put_credential(credential("c1"))
             tables.pin("code/read", "d" * 64)
             tables.changed("x" * 64)
@@ -60,8 +62,8 @@ def everything(store: Store) -> list[object]:
         lambda tables: [
             [(one.id, one.canonical, one.status) for one in tables.approvals()],
             [(one.id, one.where, one.uses) for one in tables.all_grants()],
-            tables.tokens(), tables.credentials(), tables.definition("code/read"), tables.changes(), tables.own_pause(),
-            tables.scopes("caller"),
+            tables.tokens(), sorted(tables.credentials(), key=lambda one: one.id), tables.definition("code/read"),
+            tables.changes(), tables.own_pause(), tables.scopes("caller"),
         ]
     )  # fmt: skip
 
@@ -165,6 +167,29 @@ def test_until_it_is_finished_nobody_uses_the_server(file: Path, url: str, monke
     assert (done.resumed, done.copied) == (True, done.records - 21)
 
 
+def test_of_two_at_once_the_second_says_that_another_one_runs(
+    file: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begins(_: Migration) -> None:
+        """What the first does between the second's look and its lock."""
+        monkeypatch.undo()
+        with monkeypatch.context() as patch, closing(Migration(file, url)) as first:
+            patch.setattr(Migration, "_copy", stops)
+            with pytest.raises(KeyboardInterrupt):
+                first.run("ann")
+
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Migration, "_refuse_moved_elsewhere", begins)
+    with (
+        closing(Migration(file, url)) as second,
+        pytest.raises(ConfigError, match="store migrate` runs; let it"),
+    ):
+        second.run("bob")
+    assert moved(file, url).resumed
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -220,10 +245,13 @@ def test_tables_of_an_older_version_are_brought_up_to_date(url: str, server: Ser
         for statement in STEPS[0].split(";\n"):
             connection.execute(statement.encode())
         connection.execute("INSERT INTO meta VALUES ('version', '1')")
+        for one in (credential("s1", kind="session"), credential("c1")):
+            connection.execute("INSERT INTO credentials (id, doc) VALUES (%s, %s)", (one.id, json.encode(one).decode()))
         connection.execute("INSERT INTO secrets VALUES ('key', %s)", ("ab" * 32,))
     with closing(opened(url)) as store:
         store.transact(add())
         assert store.key().hex() == "ab" * 32
+        assert [one.id for one in store.look(lambda tables: tables.credentials())] == ["c1", "s1"]
         assert store.look(verify_audit).ok
     with psycopg.connect(url) as connection:
         found = connection.execute("SELECT value FROM rightcall.meta WHERE name = 'version'").fetchone()

@@ -1,7 +1,10 @@
 """Opening a store on a server: what is wrong is said in words, and nothing secret is in them."""
 
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,8 +16,9 @@ from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.watch import load_policy
 from rightcall.record.memory import open_store, store_place
 from rightcall.record.postgres import PostgresReader, PostgresStore
-from rightcall.record.postgres.connection import read_address
-from support.postgres import Server
+from rightcall.record.postgres.connection import connect, read_address
+from support.consoles import certificate
+from support.postgres import Server, versions
 from support.stores import add, records
 
 
@@ -33,9 +37,60 @@ def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
 
 def test_over_a_network_the_certificate_is_verified_unless_the_url_says_otherwise() -> None:
     assert read_address("postgresql://db.example/x").parameters["sslmode"] == "verify-full"
-    assert read_address("postgresql://db.example/x?sslmode=require").parameters["sslmode"] == "require"
+    assert read_address("postgresql://db.example/x").parameters["sslrootcert"] == "system"
+    for mode in ("disable", "prefer", "require", "verify-ca"):  # with these the client library refuses `system`
+        parameters = read_address(f"postgresql://db.example/x?sslmode={mode}").parameters
+        assert (parameters["sslmode"], "sslrootcert" in parameters) == (mode, False)
     for near in ("postgresql://127.0.0.1/x", "postgresql:///x?host=/run/postgresql"):
         assert "sslmode" not in read_address(near).parameters
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[Server]:
+    """A server that speaks TLS, with a certificate for db.test that vouches for itself."""
+    with Server.started(versions()[-1], "fsync=off") as server:
+        server.stop()
+        for file in certificate(server.data, "db.test"):
+            file.chmod(0o600)
+            if os.geteuid() == 0:
+                shutil.chown(file, "nobody", "nogroup")
+        server.options = (*server.options, "ssl=on", "ssl_cert_file=console.pem", "ssl_key_file=console.key")
+        server.start()
+        yield server
+
+
+def over_network(server: Server, host: str, *more: str) -> str:
+    """As a client on another machine names it."""
+    return f"postgresql://postgres@{host}:{server.port}/postgres?{'&'.join(('hostaddr=127.0.0.1', *more))}"
+
+
+@pytest.mark.postgres
+def test_over_a_network_each_way_to_connect_that_the_url_names_works(secure: Server) -> None:
+    authority = f"sslrootcert={secure.data / 'console.pem'}"
+    for more in (("sslmode=disable",), ("sslmode=require",), ("sslmode=verify-ca", authority), (authority,)):
+        with closing(connect(read_address(over_network(secure, "db.test", *more)), lock_seconds=1)) as connection:
+            assert connection.info.pgconn.ssl_in_use is (more != ("sslmode=disable",)), more
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("host", "more", "says"),
+    [
+        ("db.test", "", "its certificate could not be verified"),
+        ("db.test", "sslrootcert=/nowhere/ca.pem", "Correct sslrootcert=FILE in the URL"),
+        ("db.test", "sslmode=require&sslrootcert=system", "sslrootcert=system is only for sslmode=verify-full"),
+        ("other.test", "sslrootcert={authority}", "its certificate is for another name"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_told_apart(secure: Server, host: str, more: str, says: str) -> None:
+    kind, text = fault(over_network(secure, host, more.format(authority=secure.data / "console.pem")))
+    assert (kind, says in text) == ("denied", True), text
+
+
+def test_a_server_without_tls_is_told_with_the_way_around_it(server: Server) -> None:
+    kind, text = fault(over_network(server, "db.test"))
+    assert kind == "denied"
+    assert "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear." in text
 
 
 def test_without_the_extra_the_command_that_installs_it_is_named() -> None:

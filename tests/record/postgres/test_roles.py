@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from rightcall.console.people import EntryKind, add_person, enter, leave, make_link, revoke_person, session_of
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.postgres.roles import TABLES, roles_sql
@@ -72,6 +73,29 @@ def test_with_the_role_that_appends_calls_run_and_are_answered(roles: Roles) -> 
         assert store.look(verify_audit).ok
 
 
+def test_people_whom_the_owner_added_log_in_and_out_of_a_node_that_appends(roles: Roles, run: Runner) -> None:
+    with closing(opened(roles.owner)) as store:
+        _, own = store.transact(lambda tables: add_person(tables, "ann", "approve", "owner"))
+    made = run("console", "link", "--as", "ann", "--port", "4142", "--store", roles.append)
+    assert made.code == 0, made.err
+    with closing(opened(roles.append)) as store:
+        link = store.transact(lambda tables: make_link(tables, "ann", "ann"))
+        ways: list[tuple[str, EntryKind]] = [(own, "person"), (link, "link")]
+        for secret, kind in ways:
+            entered = store.transact(lambda tables, secret=secret, kind=kind: enter(tables, secret, kind))
+            assert entered is not None
+            session, cookie = entered
+            assert store.look(lambda tables, cookie=cookie: session_of(tables, cookie)) == session
+            store.transact(lambda tables, session=session: leave(tables, session))
+            store.transact(lambda tables, session=session: leave(tables, session))  # it has ended meanwhile
+            assert store.look(lambda tables, cookie=cookie: session_of(tables, cookie)) is None
+        assert store.transact(lambda tables: enter(tables, link, "link")) is None
+        with pytest.raises(StoreError, match="this role may not do that"):
+            store.transact(lambda tables: add_person(tables, "bob", "approve", "bob"))
+        with pytest.raises(StoreError, match="this role may not do that"):
+            store.transact(lambda tables: revoke_person(tables, "ann", "bob"))
+
+
 @pytest.mark.promise("S-01")
 def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -> None:
     with closing(opened(roles.append)) as store:
@@ -80,7 +104,10 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
         for statement in (
             "UPDATE rightcall.audit SET body = '{}'", "DELETE FROM rightcall.audit", "TRUNCATE rightcall.audit",
             "DROP TABLE rightcall.audit", "UPDATE rightcall.meta SET value = '9'", "DELETE FROM rightcall.tokens",
-            "INSERT INTO rightcall.credentials (id, doc) VALUES ('x', '{}')",
+            "UPDATE rightcall.meta SET name = 'zz' WHERE name = 'paused'",
+            "INSERT INTO rightcall.meta VALUES ('migrating', '{}')", "DELETE FROM rightcall.meta",
+            "INSERT INTO rightcall.credentials (id, doc) VALUES ('x', '{}')", "DELETE FROM rightcall.credentials",
+            "UPDATE rightcall.sessions SET doc = '{}'",
         ):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
@@ -102,9 +129,16 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
 def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
     with closing(opened(roles.owner)) as store:
         try_call(store, request_of(at=store.clock.now()))
-    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",)):
+    commands = (
+        ("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",),
+        ("approvals", "list"), ("approvals", "show"), ("grants", "list"), ("policy", "quarantine", "list"),
+        ("token", "list"), ("people", "list"),
+    )  # fmt: skip
+    for words in commands:
         done = run(*words, "--store", roles.read)
         assert done.code == 0, (words, done.err)
+    (listed,) = run("approvals", "list", "--store", roles.read, "--json").json["approvals"]
+    assert 0 < listed["seconds_left"] < 86_400, listed
     with closing(PostgresReader(roles.read)) as reader:
         assert reader.look(lambda tables: len(tables.approvals("waiting"))) == 1
     refused = run("pause", "--store", roles.read, "--by", "ann")
@@ -113,6 +147,28 @@ def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refuse
         for statement in ("SELECT * FROM rightcall.secrets", "INSERT INTO rightcall.locks VALUES ('x')"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
+
+
+def test_an_owner_who_may_create_roles_runs_the_sql_and_is_told_so_in_it(server: Server, run: Runner) -> None:
+    short = uuid4().hex[:8]
+    owner, append, read = f"owner_{short}", f"append_{short}", f"read_{short}"
+    server.run(f"CREATE ROLE {owner} LOGIN")
+    server.run(f"CREATE DATABASE {owner} OWNER {owner}")
+    sql = run("store", "roles", "--append", append, "--read", read).out
+    assert sql.startswith("-- Run it as a superuser, or as a role with CREATEROLE that owns the tables.")
+    try:
+        assert run("store", "prepare", server.url(owner, owner), "--ahead", "1").code == 0
+        with psycopg.connect(server.url(owner, owner), autocommit=True) as connection:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="create role"):
+                connection.execute(sql.encode())
+            server.run(f"ALTER ROLE {owner} CREATEROLE")
+            connection.execute(sql.encode())
+        with closing(opened(server.url(owner, append))) as store:
+            store.transact(add())
+    finally:
+        server.run(f"DROP DATABASE {owner} WITH (FORCE)")
+        for name in (append, read, owner):
+            server.run(f"DROP ROLE IF EXISTS {name}")
 
 
 def test_a_day_that_nobody_prepared_is_told_with_the_command(roles: Roles) -> None:

@@ -5,9 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
+from rightcall import Executor
 from rightcall.errors import StoreError
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.tables import read_end
@@ -58,6 +61,33 @@ def test_a_server_that_was_killed_is_a_store_fault_and_its_return_is_noticed(own
         comes_back(store)
         assert [entry.seq for entry in records(store) if entry.kind == "begin"][:3] == stands
         assert store.look(verify_audit).ok
+
+
+def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
+    own: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = {"policy": {"allow": ["*"], "write": "allow"}}
+    with (
+        own.database() as url,
+        closing(PostgresStore(url)) as store,
+        Executor.open_sync(tmp_path, policy, store=store) as executor,
+    ):
+
+        @executor.tool(effects=["write"])
+        def act(n: int) -> int:
+            return n
+
+        own.kill()
+        outcome = executor.run({"name": "act", "arguments": {"n": 1}})
+        own.start()
+    assert not outcome.ok
+    assert outcome.decision is not None
+    assert outcome.decision.rule == "store:unreachable"
+    told = str(to_builtins(outcome))
+    assert "The audit log cannot be written now" in told
+    for word in ("postgresql", "connection", str(own.port), str(own.folder)):
+        assert word not in told, told
+    assert "the store postgresql://" in caplog.text
 
 
 def test_a_server_that_hangs_is_a_store_fault_too(own: Server) -> None:

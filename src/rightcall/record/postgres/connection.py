@@ -35,6 +35,10 @@ _STATES: dict[str, tuple[StoreFault, str, str]] = {
     "40001": ("locked", "too many nodes want the same at once", "Try again."),
     "40P01": ("locked", "too many nodes want the same at once", "Try again."),
 }
+_TOLD = (
+    "The audit log cannot be written now, so nothing was run. Whoever runs RightCall finds the reason in its log, or "
+    "with `rightcall doctor`."
+)
 _UNPREPARED = "no partition of relation"
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
@@ -42,11 +46,17 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("no password supplied", "denied", "it wants a password",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
     ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
+    ("root certificate file", "denied", "the file with its authority cannot be read",
+     "Correct sslrootcert=FILE in the URL."),
+    ("does not match host name", "denied", "its certificate is for another name",
+     "Write the name that the certificate has into the URL, or give the server a certificate for this one."),
+    ("sslrootcert=system", "denied", "sslrootcert=system is only for sslmode=verify-full",
+     "Take one of the two out of the URL."),
     ("does not exist", "denied", "the database or the role does not exist", "Create it, or correct the URL."),
     ("certificate", "denied", "its certificate could not be verified",
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
-     "Switch on ssl in its settings; sslmode=disable in the URL sends everything in the clear."),
+     "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",
      "Raise max_connections, or run fewer nodes."),
@@ -100,7 +110,8 @@ def read_address(url: str) -> Address:
     names = str(parameters.get("host", "")).split(",")
     if not all(name.startswith("/") or name in _LOOPBACK or not name for name in names):
         parameters.setdefault("sslmode", "verify-full")
-        parameters.setdefault("sslrootcert", "system")
+        if parameters["sslmode"] == "verify-full":  # the client library refuses it with any other
+            parameters.setdefault("sslrootcert", "system")
     if len(names) > 1:
         parameters.setdefault("target_session_attrs", "read-write")
     parameters.setdefault("application_name", "rightcall")
@@ -137,13 +148,13 @@ def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any
 
 
 def unusable(address: Address, what: str, then: str, fault: StoreFault) -> StoreError:
-    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault)
+    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault, _TOLD)
 
 
 def fault_of(error: BaseException, address: Address) -> StoreError:
     """The error as one of the store's own; each caller gets one of its own to raise."""
     if isinstance(error, StoreError):
-        return StoreError(str(error), error.fault)
+        return StoreError(str(error), error.fault, error.told)
     state = getattr(error, "sqlstate", None) or ""
     said = escaped(" ".join(str(error).split()), 300)
     if _UNPREPARED in said:

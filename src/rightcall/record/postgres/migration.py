@@ -39,7 +39,10 @@ STEP = 5_000
 """Records of one transaction."""
 _PATIENCE = 3.0
 _NODE = 0
-_TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "definitions")
+_ANOTHER = (
+    "another `rightcall store migrate` runs; let it finish. If it was stopped, run the command again, which continues"
+)
+_TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "sessions", "definitions")
 _BACK = (
     "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash FROM audit WHERE seq > %s AND seq <= %s ORDER BY seq"
 )
@@ -263,6 +266,8 @@ class Migration:
             self._refuse_moved_elsewhere()
             with connection.transaction():
                 connection.execute(LOCK_JOINING)
+                if self._state() is not None:  # begun since this one looked
+                    raise ConfigError(_ANOTHER)
                 self._refuse_used()
                 self._begin()
         else:
@@ -337,7 +342,7 @@ class Migration:
         with connection.transaction():
             connection.execute(LOCK_JOINING)
             if self._head() != head:
-                raise ConfigError("another process moves the same store; let it finish")
+                raise ConfigError(_ANOTHER)
             connection.execute(INSERT_RECORDS, [list(column) for column in zip(*rows, strict=True)])
             back = [AuditEntry(*row) for row in connection.execute(_BACK, (head[0], last.seq)).fetchall()]
             if _digest(back) != _digest(entries):
@@ -402,7 +407,7 @@ def _rest_of(tables: SqliteTables, ahead: int) -> _Rest:
         sorted(tables.definitions()),
         [replace(one, asked_at=one.asked_at + ahead, expires_at=one.expires_at + ahead) for one in tables.approvals()],
         [replace(one, expires_at=one.expires_at + ahead) for one in tables.all_grants()],
-        tables.tokens(), tables.credentials(),
+        tables.tokens(), sorted(tables.credentials(), key=lambda one: one.kind != "person"),  # as the server has them
         sorted((scope, n, at + ahead, call) for scope, n, at, call in tables.marks()),
         tables.changed_last(), tables.spending(), tables.own_pause(),
     )  # fmt: skip

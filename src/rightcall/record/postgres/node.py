@@ -30,7 +30,9 @@ _MOST_NODES = 100_000
 _MOST_NUMBERS = 1_000
 
 LOCK_OWN = "SELECT seq, hash FROM nodes WHERE id = %s AND epoch = %s AND until > clock_timestamp() FOR UPDATE"
-LOCK_JOINING = "SELECT value FROM meta WHERE name = 'nodes' FOR UPDATE"
+LOCK_JOINING = "SELECT n FROM changes WHERE space = '' FOR UPDATE"
+"""A row that every node may lock and none counts in. To lock a row one needs the right to change it, and nobody who
+only appends may change a row of `meta`, such as the pause."""
 LOCK_ALL = "SELECT id, until > clock_timestamp() FROM nodes ORDER BY id FOR UPDATE"
 MOVE = (
     "UPDATE nodes SET seq = %s, hash = %s, until = clock_timestamp() + make_interval(secs => %s)"

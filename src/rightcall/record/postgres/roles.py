@@ -2,7 +2,8 @@
 one that can only read. As SQL, for a person who reviews and runs it.
 
     owner    makes and updates the tables, prepares days, prunes, erases, pauses, makes tokens and people
-    append   admits calls and records them; cannot change or remove a record (`UPDATE`, `DELETE` are refused)
+    append   admits calls and records them, and lets people of the console in and out; cannot change or remove a record
+             (`UPDATE`, `DELETE` are refused), and makes no tokens and no people
     read     audit, statistics, approvals and tokens as they are; writes nothing, and sees no secret
 """
 
@@ -26,6 +27,7 @@ _APPEND = (
     ("documents", "SELECT, INSERT, UPDATE, DELETE"),
     ("tokens", "SELECT"),
     ("credentials", "SELECT"),
+    ("sessions", "SELECT, INSERT, DELETE"),
     ("secrets", "SELECT"),
     ("meta", "SELECT"),
     *((name, "SELECT, INSERT, UPDATE, DELETE") for name in re.findall(r"CREATE TABLE (\w+)", FIGURES)),
@@ -36,20 +38,20 @@ _SECRET = ("secrets", "documents")
 
 
 def roles_sql(append: str, read: str, tables: list[str]) -> str:
-    """What the owner of the tables runs once. `tables` are those that there are: what is not named above is read
-    alone. Raises ConfigError for a name that needs quotes."""
+    """What is run once by a superuser, or by the owner of the tables if it may create roles. `tables` are those that
+    there are: what is not named above is read alone. Raises ConfigError for a name that needs quotes."""
     for name in (append, read):
         if not _NAME.fullmatch(name):
             raise ConfigError(f"invalid role {name!r}: expected small letters, digits and _, such as rightcall_append")
     rights = dict(_APPEND)
     lines = [
+        "-- Run it as a superuser, or as a role with CREATEROLE that owns the tables.",
+        "",
         "-- A node may append with this role, and not change or remove a record.",
         f"CREATE ROLE {append} LOGIN;",
         f"GRANT USAGE ON SCHEMA rightcall TO {append};",
         f"GRANT USAGE ON SEQUENCE rightcall.numbers TO {append};",
         *(f"GRANT {rights.get(table, 'SELECT')} ON rightcall.{table} TO {append};" for table in tables),
-        "-- To lock the row that nodes join by, and nothing else of that table:",
-        f"GRANT UPDATE (name) ON rightcall.meta TO {append};",
         "",
         "-- Whoever only looks.",
         f"CREATE ROLE {read} LOGIN;",

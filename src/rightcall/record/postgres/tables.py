@@ -522,13 +522,20 @@ class PostgresTables:
         return self._docs(Token, "tokens ORDER BY n")
 
     def put_credential(self, credential: Credential) -> None:
-        self._put_doc("credentials", credential.id, credential)
+        if credential.kind == "person":
+            self._put_doc("credentials", credential.id, credential)
+            return
+        self._do("DELETE FROM sessions WHERE id = %s", credential.id)  # a node may do that, and change none
+        put = "INSERT INTO sessions (id, doc) VALUES (%s, %s)"
+        self._do(put, credential.id, json.encode(credential).decode())
 
     def drop_credential(self, id: str) -> None:
-        self._do("DELETE FROM credentials WHERE id = %s", id)
+        self._do("DELETE FROM sessions WHERE id = %s", id)
+        if self._one("SELECT 1 FROM credentials WHERE id = %s", id) is not None:  # a node may not even ask to remove it
+            self._do("DELETE FROM credentials WHERE id = %s", id)
 
     def credentials(self) -> list[Credential]:
-        return self._docs(Credential, "credentials ORDER BY n")
+        return [*self._docs(Credential, "credentials ORDER BY n"), *self._docs(Credential, "sessions ORDER BY n")]
 
     def _put_doc(self, table: str, id: str, value: Struct) -> None:
         put = f"INSERT INTO {table} (id, doc) VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc"
