@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rightcall.console.changes import done_by
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
@@ -78,8 +79,9 @@ async def show(request: Request) -> Response:
     found = await look(request, lambda tables: read_view(tables, number))
     if found is None:
         return await _show_record(request, number)
-    command = await asyncio.to_thread(_command, found.call, site_of(request))
-    return render(request, "call", view=found, command=command)
+    site = site_of(request)
+    command, done = await asyncio.to_thread(lambda: (_command(found.call, site), done_by(site, found.call)))
+    return render(request, "call", view=found, command=command, done=done)
 
 
 async def _show_record(request: Request, number: int) -> Response:
