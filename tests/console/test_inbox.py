@@ -11,7 +11,7 @@ from rightcall.console.access import Address
 from rightcall.policy.settings import CallerSettings, Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, read_answer, read_note
-from support.approvals import SETTINGS, request_of, try_call
+from support.approvals import SETTINGS, request_of, say, try_call
 from support.consoles import Answer, Browser, opened, session
 
 
@@ -56,6 +56,41 @@ def test_an_approval_counts_for_exactly_this_call_and_names_the_person(
     receipt = ann.get(f"/inbox/{which}").text
     assert f"record {used.call}" in receipt
     assert try_call(store, request_of(at=clock.now())).decision.kind == "ask"
+
+
+def test_a_call_that_asked_says_what_became_of_it_and_only_open_ones_wait(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    ids = {name: asked(store, {"path": name}) for name in ("used", "approved", "denied", "expired")}
+    for name in ("used", "approved"):
+        say(store, ids[name], by="ann")
+    say(store, ids["denied"], "denied", by="ann")
+    used = try_call(store, request_of({"path": "used"}, at=clock.now())).call
+    shown = dict(rows_of(ann.get("/live")))
+    assert [word for word, text in shown.items() if "waiting" in text] == ["expired"]
+    clock.advance(86_400)
+    open_one = asked(store, {"path": "open"}, at=clock.now())
+    live = dict(rows_of(ann.get("/live")))
+    assert ["denied" in live["denied"], "by ann" in live["denied"], "expired" in live["expired"]] == [True] * 3
+    assert f"used as record {used}" in live["used"]
+    assert [name for name, _ in rows_of(ann.get("/live?status=waiting"))] == ["open"]
+    numbers = {name: _number(ann, which) for name, which in (ids | {"open": open_one}).items()}
+    pages = {name: ann.get(f"/calls/{number}").text for name, number in numbers.items()}
+    assert f'It ran as <a href="/calls/{used}">record {used}</a>, once ann had approved it.' in pages["used"]
+    assert "It did not run: it was denied by ann." in pages["denied"]
+    assert "It did not run: the question expired." in pages["expired"]
+    assert "It waits for a person." in pages["open"]
+
+
+def rows_of(page: Answer) -> list[tuple[str, str]]:
+    """Of Live: the path that a call asked for, and its row."""
+    rows = re.findall(r'<li class="call".*?</li>', page.text, re.DOTALL)
+    return [(re.findall(r"path&#34;: &#34;(\w+)", one)[0], one) for one in rows if "waiting" in one or "status" in one]
+
+
+def _number(browser: Browser, which: str) -> int:
+    """The record of the call that asked."""
+    return int(re.findall(r'<dt>Record</dt><dd><a href="/calls/(\d+)"', browser.get(f"/inbox/{which}").text)[0])
 
 
 def test_a_denial_needs_no_digest_and_is_recorded_with_its_reason(ann: Browser, store: MemoryStore) -> None:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from rightcall.console.changes import done_by
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
-from rightcall.console.pages.live import Row, row_of
+from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
@@ -67,6 +67,8 @@ class CallView(Struct, frozen=True, kw_only=True):
     changes: list[Change]
     result: list[TextLine]
     approval: Approval | None
+    fate: Fate | None
+    """What became of it, where it asked a person."""
     timing: list[Moment]
     chain: list[Chained]
     near: list[Row]
@@ -76,7 +78,8 @@ class CallView(Struct, frozen=True, kw_only=True):
 
 async def show(request: Request) -> Response:
     number = number_in(request)
-    found = await look(request, lambda tables: read_view(tables, number))
+    now = site_of(request).store.clock.now()
+    found = await look(request, lambda tables: read_view(tables, number, now))
     if found is None:
         return await _show_record(request, number)
     site = site_of(request)
@@ -115,7 +118,7 @@ async def show_raw(request: Request) -> Response:
     return Response(text, 200 if entries else 404, media_type="application/x-ndjson")
 
 
-def read_view(tables: Tables, number: int) -> CallView | None:
+def read_view(tables: Tables, number: int, now: int) -> CallView | None:
     found = call(tables, number)
     if found is None:
         return None
@@ -130,9 +133,10 @@ def read_view(tables: Tables, number: int) -> CallView | None:
         changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
         result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
+        fate=fate_of(asked, now) if found.status == "waiting" and found.approval else None,
         timing=list(_timing(found, asked)),
         chain=[_chained(tables, one, room) for one in chain if one is not None],
-        near=[row_of(one) for one in neighbours(tables, found)],
+        near=rows_of_calls(tables, neighbours(tables, found), now),
         is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
     )
 
