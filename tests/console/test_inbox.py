@@ -54,7 +54,9 @@ def test_an_approval_counts_for_exactly_this_call_and_names_the_person(
     used = try_call(store, request_of(at=clock.now()))
     assert used.decision.kind == "allow"
     receipt = ann.get(f"/inbox/{which}").text
-    assert f"record {used.call}" in receipt
+    link = f'<a href="/calls/{used.call}">record {used.call}</a>'
+    assert f"ann approved one call of file/save by teacher (2 arguments). It ran as {link}." in receipt
+    assert "0 characters" not in receipt
     assert try_call(store, request_of(at=clock.now())).decision.kind == "ask"
 
 
@@ -174,6 +176,19 @@ def test_an_answer_is_given_once(ann: Browser, store: MemoryStore, clock: Manual
     assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 409
 
 
+def test_whoever_comes_second_is_told_who_has_answered(
+    ann: Browser, store: MemoryStore, address: Address, clock: ManualClock
+) -> None:
+    which = asked(store)
+    root = Browser(address, session(store, "root"))
+    form = form_of(read(root, which, clock), answer="approve")
+    assert "data-over" not in root.get(f"/inbox/{which}").text
+    assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 303
+    late = root.post(f"/inbox/{which}", form)
+    assert (late.status, "ann has already denied it" in late.text) == (409, True)
+    assert 'id="state" data-refresh="head" data-over' in late.text  # the script then locks the form of an open page
+
+
 def test_an_expired_question_cannot_be_answered(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
     which = asked(store)
     form = form_of(read(ann, which, clock), answer="approve")
@@ -236,6 +251,7 @@ def test_a_grant_has_the_terms_that_were_ticked(ann: Browser, store: MemoryStore
         "teacher", "file/save", {"path": "docs/a.md"}, 5, "ann",
     )  # fmt: skip
     assert grant.expires_at == clock.now() + 600 * 10**9
+    assert "With it, ann granted further calls: 5 more within 10 min" in ann.get(f"/inbox/{which}").text
     note = read_note(store.look(lambda tables: tables.newest(1, ("grant",)))[0].body)
     assert (note.what, note.by) == ("made", "ann")
     other = request_of({"path": "docs/a.md", "content": "another text"}, at=clock.now())
@@ -314,4 +330,5 @@ def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryS
     assert "wants to run" in ann.get(f"/inbox/{waits}").text
     ann.post(f"/inbox/{waits}", {"answer": "deny", "reason": "not on a Friday"})
     page = ann.get(f"/inbox/{waits}").text
-    assert ("wanted to run" in page, "wants to run" in page) == (True, False)
+    assert "ann denied one call of file/save by teacher (2 arguments)." in page
+    assert ("wants to run" in page, "0 characters" in page) == (False, False)

@@ -376,7 +376,8 @@ def _view(site: Site, seen: Seen, name: str, latest: Latest) -> ToolView | None:
 
 
 def _schema(about: Mapping[str, Any]) -> Any:
-    return next((about[key] for key in ("inputSchema", "input_schema", "parameters") if about.get(key)), {})
+    keys = ("inputSchema", "input_schema", "parameters")
+    return next((about[key] for key in keys if about.get(key)), dict[str, Any]())
 
 
 def _definition(described: str) -> dict[str, Any]:
