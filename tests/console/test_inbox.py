@@ -108,6 +108,7 @@ def test_who_may_look_cannot_answer(bob: Browser, store: MemoryStore, clock: Man
     which = asked(store)
     page = read(bob, which, clock)
     assert "You may look, but not answer" in page.text
+    assert "1 call waits for a person</h2>" in bob.get("/").text
     assert '<form method="post" action="/inbox/' not in page.text
     for word in ("approve", "deny", "grant"):
         assert bob.post(f"/inbox/{which}", form_of(page, answer=word)).status == 403

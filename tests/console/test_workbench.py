@@ -388,3 +388,15 @@ def test_rules_of_a_tool_are_told_in_words(bob: Browser) -> None:
     rules = page.partition("Aliases and rules")[2].partition("</section>")[0]
     assert "('" not in rules
     assert "<dd>path" in rules
+
+
+def test_a_refused_call_says_how_to_allow_it_and_leads_to_the_policy(bob: Browser, store: MemoryStore) -> None:
+    body = CallBody("ada", "file/save", {"path": "a\u202e.md"}, "ab" * 32, "deny", "allowlist", reason="not on a list")
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = unescape(bob.get(f"/calls/{number}").text)
+    assert 'To allow it:</strong> add to the policy: [policy] write = "ask"' in page
+    link = f"/policy?call={number}"
+    assert f'href="{link}#explain"' in page
+    form = unescape(bob.get(link).text).partition('id="explain"')[2]
+    for part in ('value="ada"', 'value="file/save"', '{"path": "a\\u202e.md"}'):
+        assert part in form, part

@@ -193,11 +193,7 @@ def told_after(approval: Approval, count: int | None, now: int) -> str:
     """What was answered, in one sentence; `count` is how many arguments the call had, where that is known."""
     tool, caller, by = visible(approval.tool), visible(approval.caller), visible(approval.by)
     if approval.kind != "call":
-        what = (
-            f"the change of the {approval.kind} {tool}"
-            if approval.kind == "server"
-            else f"the new definition of {tool}"
-        )
+        what = f"the new {'way to reach' if approval.kind == 'server' else 'definition of'} {tool}"
         said = {"used": f"{by} accepted {what} for all callers.", "denied": f"{by} did not accept {what}."}
         return said.get(approval.status, f"Nobody answered in time whether to accept {what}.")
     given = "" if count is None else " (1 argument)" if count == 1 else f" ({count or 'no'} arguments)"

@@ -20,6 +20,9 @@ from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
 from rightcall.errors import RightCallError
+from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.executor.toolbox import Equipped
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -83,8 +86,10 @@ async def show(request: Request) -> Response:
     if found is None:
         return await _show_record(request, number)
     site = site_of(request)
-    command, done = await asyncio.to_thread(lambda: (_command(found.call, site), done_by(site, found.call)))
-    return render(request, "call", view=found, command=command, done=done)
+    one = found.call
+    command, done = await asyncio.to_thread(lambda: (_command(one, site), done_by(site, one)))
+    advice = await asyncio.to_thread(_advice, one, site) if one.decision in ("deny", "ask", "dry_run") else ""
+    return render(request, "call", view=found, command=command, done=done, advice=advice)
 
 
 async def _show_record(request: Request, number: int) -> Response:
@@ -212,11 +217,28 @@ def _command(found: CallRecord, site: Site) -> str | None:
 
 
 def _runs_here(tool: str, site: Site) -> bool:
-    try:
-        one = site.bench.toolbox(site.policy(), site.root).tools.get(tool)
-    except RightCallError:
-        return False
+    one = _equipped(tool, site)
     return one is not None and one.local is not None
+
+
+def _equipped(tool: str, site: Site) -> Equipped | None:
+    try:
+        return site.bench.toolbox(site.policy(), site.root).tools.get(tool)
+    except RightCallError:
+        return None
+
+
+def _advice(found: CallRecord, site: Site) -> str:
+    """How a call of its kind would be allowed, as `rightcall run` says it; empty where no word of the policy does."""
+    if found.rule == LOOP:
+        return how_to_allow(found.tool)
+    one = _equipped(found.tool, site)
+    line = line_to_add(found.rule, found.tool, found.effects or (() if one is None else one.tool.effects))
+    policy = site.policy()
+    if not line or policy.standing != "tightened":
+        return line
+    trust = f"rightcall trust {quote(policy.source)}"
+    return f"nobody has trusted the policy, so it permits nothing: `{trust}`. If it still refuses, {line}"
 
 
 PAGE = Page(

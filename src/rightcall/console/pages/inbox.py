@@ -104,8 +104,10 @@ def _record_of(tables: Tables, approval: Approval) -> int:
 
 def _count(tables: Tables, approval: Approval, record: int) -> int | None:
     """How many arguments an answered call had: those are erased here, and stand in the records."""
-    found = call(tables, approval.used_by or record) if approval.used_by or record else None
-    return len(cast("dict[str, Any]", found.params)) if found is not None and isinstance(found.params, dict) else None
+    number = approval.used_by or record
+    found = call(tables, number) if number else None
+    given: Any = None if found is None else found.params
+    return len(cast("dict[str, Any]", given)) if isinstance(given, dict) else None
 
 
 def _from(approval: Approval) -> str:
