@@ -10,9 +10,11 @@ import pytest
 
 from rightcall.console.app import Console, console_running
 from rightcall.console.changes import file_diffs
+from rightcall.executor import Executor
 from rightcall.policy.settings import Check, ConsoleSettings, Policy, WriteSettings
+from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import ManualClock
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode
 from support.approvals import START
 from support.consoles import Answer, Browser, session
 from support.desks import Project
@@ -223,3 +225,50 @@ def test_what_is_closed_is_listed_only_where_all_is_asked_for(world: World) -> N
     assert row in world.ann.get("/changes?status=all").text
     assert row not in world.ann.get("/changes?status=all&before=1").text.partition("Branches")[0]
     assert row in world.ann.get("/changes?status=all&before=2").text
+
+
+@pytest.mark.anyio
+@pytest.mark.promise("W-05")
+async def test_a_call_and_its_change_lead_to_each_other_and_show_what_was_changed(tmp_path: Path) -> None:
+    rules = {"policy": {"write": "allow"}}
+    path = "experimental/a.txt"
+    async with Executor.open(root=tmp_path, policy=rules) as ex:
+        for content in ("one\n", "one\ntwo\n"):
+            done = await ex.run({"name": "file/save", "arguments": {"path": path, "content": content}}, caller="ada")
+            assert done.ok, done.error
+    store = SqliteStore(tmp_path / ".rightcall/audit.db")
+    with console_running(Console(store, Policy, str(tmp_path)), ConsoleSettings(port=0)) as address:
+        ann = Browser(address, session(store, "ann"))
+        first, second = (one.id for one in reversed(calls_of(store)))
+        shown = {number: ann.get(f"/calls/{number}").text for number in (first, second)}
+        ids = {number: re.findall(r'href="/changes/(c-[0-9a-f]{8})"', page)[0] for number, page in shown.items()}
+        for number, words in ((first, "+one"), (second, "+two")):
+            change = ann.get(f"/changes/{ids[number]}").text
+            for page in (shown[number].partition("Ran</h2>")[2], change.partition("What it changed")[2]):
+                assert f"<summary><code>{path}</code>" in page
+                assert words in without_tags(page)
+            assert f'href="/calls/{number}"' in change
+        older = ann.get(f"/changes/{ids[first]}").text
+        assert f'cannot be undone: <a href="/changes/{ids[second]}">' in older
+        assert "-two" in without_tags(ann.get(f"/changes/{ids[second]}").text.partition("What undoing")[2])
+    store.close()
+
+
+def calls_of(store: SqliteStore) -> list[CallRecord]:
+    return store.look(lambda tables: find_calls(tables, CallFilter(tool="file/save")))
+
+
+def without_tags(page: str) -> str:
+    return re.sub("<[^>]+>", "", page)
+
+
+def test_a_result_that_names_the_change_of_another_call_does_not_show_it(world: World) -> None:
+    (change, *_) = world.project.desk.changes(1)
+
+    def work(tables: Tables) -> int:
+        call = tables.append("begin", 0, encode(CallBody("ada", "web/fetch", {}, "d" * 64, "allow", "stage:own")))
+        tables.append("end", call, encode(EndBody("success", 1.0, summary=f"done [{change.id}]")))
+        return call
+
+    number = world.store.transact(work)
+    assert f"/changes/{change.id}" not in world.ann.get(f"/calls/{number}").text

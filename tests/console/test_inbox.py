@@ -11,7 +11,7 @@ from rightcall.console.access import Address
 from rightcall.policy.settings import CallerSettings, Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, read_answer, read_note
-from support.approvals import SETTINGS, request_of, try_call
+from support.approvals import SETTINGS, request_of, say, try_call
 from support.consoles import Answer, Browser, opened, session
 
 
@@ -54,8 +54,45 @@ def test_an_approval_counts_for_exactly_this_call_and_names_the_person(
     used = try_call(store, request_of(at=clock.now()))
     assert used.decision.kind == "allow"
     receipt = ann.get(f"/inbox/{which}").text
-    assert f"record {used.call}" in receipt
+    link = f'<a href="/calls/{used.call}">record {used.call}</a>'
+    assert f"ann approved one call of file/save by teacher (2 arguments). It ran as {link}." in receipt
+    assert "0 characters" not in receipt
     assert try_call(store, request_of(at=clock.now())).decision.kind == "ask"
+
+
+def test_a_call_that_asked_says_what_became_of_it_and_only_open_ones_wait(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    ids = {name: asked(store, {"path": name}) for name in ("used", "approved", "denied", "expired")}
+    for name in ("used", "approved"):
+        say(store, ids[name], by="ann")
+    say(store, ids["denied"], "denied", by="ann")
+    used = try_call(store, request_of({"path": "used"}, at=clock.now())).call
+    shown = dict(rows_of(ann.get("/live")))
+    assert [word for word, text in shown.items() if "waiting" in text] == ["expired"]
+    clock.advance(86_400)
+    open_one = asked(store, {"path": "open"}, at=clock.now())
+    live = dict(rows_of(ann.get("/live")))
+    assert ["denied" in live["denied"], "by ann" in live["denied"], "expired" in live["expired"]] == [True] * 3
+    assert f"used as record {used}" in live["used"]
+    assert [name for name, _ in rows_of(ann.get("/live?status=waiting"))] == ["open"]
+    numbers = {name: _number(ann, which) for name, which in (ids | {"open": open_one}).items()}
+    pages = {name: ann.get(f"/calls/{number}").text for name, number in numbers.items()}
+    assert f'It ran as <a href="/calls/{used}">record {used}</a>, once ann had approved it.' in pages["used"]
+    assert "It did not run: it was denied by ann." in pages["denied"]
+    assert "It did not run: the question expired." in pages["expired"]
+    assert "It waits for a person." in pages["open"]
+
+
+def rows_of(page: Answer) -> list[tuple[str, str]]:
+    """Of Live: the path that a call asked for, and its row."""
+    rows = re.findall(r'<li class="call".*?</li>', page.text, re.DOTALL)
+    return [(re.findall(r"path&#34;: &#34;(\w+)", one)[0], one) for one in rows if "waiting" in one or "status" in one]
+
+
+def _number(browser: Browser, which: str) -> int:
+    """The record of the call that asked."""
+    return int(re.findall(r'<dt>Record</dt><dd><a href="/calls/(\d+)"', browser.get(f"/inbox/{which}").text)[0])
 
 
 def test_a_denial_needs_no_digest_and_is_recorded_with_its_reason(ann: Browser, store: MemoryStore) -> None:
@@ -71,6 +108,7 @@ def test_who_may_look_cannot_answer(bob: Browser, store: MemoryStore, clock: Man
     which = asked(store)
     page = read(bob, which, clock)
     assert "You may look, but not answer" in page.text
+    assert "1 call waits for a person</h2>" in bob.get("/").text
     assert '<form method="post" action="/inbox/' not in page.text
     for word in ("approve", "deny", "grant"):
         assert bob.post(f"/inbox/{which}", form_of(page, answer=word)).status == 403
@@ -139,6 +177,19 @@ def test_an_answer_is_given_once(ann: Browser, store: MemoryStore, clock: Manual
     assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 409
 
 
+def test_whoever_comes_second_is_told_who_has_answered(
+    ann: Browser, store: MemoryStore, address: Address, clock: ManualClock
+) -> None:
+    which = asked(store)
+    root = Browser(address, session(store, "root"))
+    form = form_of(read(root, which, clock), answer="approve")
+    assert "data-over" not in root.get(f"/inbox/{which}").text
+    assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 303
+    late = root.post(f"/inbox/{which}", form)
+    assert (late.status, "ann has already denied it" in late.text) == (409, True)
+    assert 'id="state" data-refresh="head" data-over' in late.text  # the script then locks the form of an open page
+
+
 def test_an_expired_question_cannot_be_answered(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
     which = asked(store)
     form = form_of(read(ann, which, clock), answer="approve")
@@ -201,6 +252,7 @@ def test_a_grant_has_the_terms_that_were_ticked(ann: Browser, store: MemoryStore
         "teacher", "file/save", {"path": "docs/a.md"}, 5, "ann",
     )  # fmt: skip
     assert grant.expires_at == clock.now() + 600 * 10**9
+    assert "With it, ann granted further calls: 5 more within 10 min" in ann.get(f"/inbox/{which}").text
     note = read_note(store.look(lambda tables: tables.newest(1, ("grant",)))[0].body)
     assert (note.what, note.by) == ("made", "ann")
     other = request_of({"path": "docs/a.md", "content": "another text"}, at=clock.now())
@@ -279,4 +331,5 @@ def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryS
     assert "wants to run" in ann.get(f"/inbox/{waits}").text
     ann.post(f"/inbox/{waits}", {"answer": "deny", "reason": "not on a Friday"})
     page = ann.get(f"/inbox/{waits}").text
-    assert ("wanted to run" in page, "wants to run" in page) == (True, False)
+    assert "ann denied one call of file/save by teacher (2 arguments)." in page
+    assert ("wants to run" in page, "0 characters" in page) == (False, False)

@@ -61,7 +61,7 @@ def world(tmp_path: Path) -> Generator[World]:
 
 
 def test_an_empty_list_says_what_to_do(world: World) -> None:
-    assert "rightcall ask" in world.browser.get("/requests").text
+    assert "rightcall ask --route" in world.browser.get("/requests").text
 
 
 def test_a_request_is_told_from_what_was_asked_to_what_came_of_it(world: World) -> None:

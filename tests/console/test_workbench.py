@@ -364,3 +364,39 @@ def test_a_tool_that_runs_elsewhere_is_not_offered_to_be_run_here(ann: Browser, 
     assert "It does not run here" in page
     said = unescape(ann.post("/policy", {"tool": "weather"}).text)
     assert "`weather` does not run here: a client brought it to the proxy" in said
+
+
+def test_a_tool_of_a_client_is_told_by_what_passed_the_proxy(bob: Browser, store: MemoryStore) -> None:
+    problem = {"code": "missing", "message": "n is missing"}
+    body = CallBody(
+        "proxy", "sum_up", {}, "ab" * 32, "passed", "proxy:left", reason="Missing required fields: n.",
+        strategy="failed", confidence=0.0, problems=(problem,),
+    )  # fmt: skip
+    number = store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+    page = bob.get("/tools/one?name=sum_up").text
+    assert "It has no description." in page
+    assert "&#34;integer&#34;" in page.partition("JSON Schema")[2]
+    assert "<dt>Last called</dt><dd><time" in page
+    assert "never called yet" not in page
+    assert "Missing required fields: n." in page.partition("Could not be repaired</h2>")[2]
+    assert f'href="/calls/{number}"' in page
+    assert "runs in the client: RightCall only checks it" in bob.get("/tools?text=sum_up").text
+
+
+def test_rules_of_a_tool_are_told_in_words(bob: Browser) -> None:
+    page = unescape(bob.get("/tools/one?name=code/read").text)
+    rules = page.partition("Aliases and rules")[2].partition("</section>")[0]
+    assert "('" not in rules
+    assert "<dd>path" in rules
+
+
+def test_a_refused_call_says_how_to_allow_it_and_leads_to_the_policy(bob: Browser, store: MemoryStore) -> None:
+    body = CallBody("ada", "file/save", {"path": "a\u202e.md"}, "ab" * 32, "deny", "allowlist", reason="not on a list")
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = unescape(bob.get(f"/calls/{number}").text)
+    assert 'To allow it:</strong> add to the policy: [policy] write = "ask"' in page
+    link = f"/policy?call={number}"
+    assert f'href="{link}#explain"' in page
+    form = unescape(bob.get(link).text).partition('id="explain"')[2]
+    for part in ('value="ada"', 'value="file/save"', '{"path": "a\\u202e.md"}'):
+        assert part in form, part

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as hmac
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
@@ -16,10 +17,14 @@ from rightcall.base.files.rules import path_rules
 from rightcall.base.files.sight import Sight
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.console.questions import Piece, TextLine, line_pieces
-from rightcall.errors import AnswerError, ConfigError
+from rightcall.errors import AnswerError, ConfigError, ToolFailure
 from rightcall.policy.types import SECOND
 from rightcall.policy.watch import counted_from
+from rightcall.record.calls import CallRecord, call
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
+from rightcall.record.tables import Tables
+from rightcall.tools.write.apply import parts_done
+from rightcall.tools.write.changes import Filed, JournalEntry, Shown
 from rightcall.tools.write.desk import Desk, distrust
 
 if TYPE_CHECKING:
@@ -30,6 +35,9 @@ _FIRST_GLANCE: Final = SECOND // 2
 """Nanoseconds in which nobody has read a page: an act that comes sooner was not meant for it."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
+_MADE: Final = re.compile(r"\[(c-[0-9a-f]{8})\]\Z")
+_MOST_RECORDS: Final = 5000
+"""Among which the call is looked for that made a change."""
 MOST_SHOWN: Final = 900_000
 """Characters of a diff that a page shows; of more nothing can be approved here."""
 
@@ -76,6 +84,69 @@ def file_diffs(text: str) -> list[FileDiff]:
     return [_file(name, lines) for name, lines in _split(text) if name or any(lines)]
 
 
+def part_diffs(parts: list[Shown]) -> list[FileDiff]:
+    """The same of parts, each of one file; the lines about other things come last, under no name."""
+    found = [_file(one.file, one.text.split("\n")) for one in parts if one.file]
+    others = [one.text for one in parts if not one.file]
+    return [*found, _file("", others)] if others else found
+
+
+class Done(Struct, frozen=True):
+    """What a change did."""
+
+    id: str
+    files: list[FileDiff]
+    left_out: str
+    """Why not all of it is shown."""
+
+
+def done_of(desk: Desk, filed: Filed) -> Done:
+    """Shown also where it cannot be undone any more."""
+    entry = filed.entry
+    if not filed.kept:
+        return Done(entry.id, [], "The content is no longer kept: newer changes needed the room.")
+    try:
+        parts = parts_done(desk, filed)
+    except ToolFailure as error:
+        return Done(entry.id, [], f"{error}.")
+    shown: list[Shown] = []
+    for one in parts:
+        if sum(len(part.text) for part in (*shown, one)) <= MOST_SHOWN:
+            shown.append(one)
+    left = len(parts) - len(shown)
+    told = f"{left} of {len(parts)} parts of this change are too long to be shown here." if left else ""
+    return Done(entry.id, part_diffs(shown), told)
+
+
+def done_by(site: "Site", call: CallRecord) -> Done | None:
+    """The change that a call made, as its result names it; None where it made none, or where the change is another's:
+    what stands in a result may be written by a server."""
+    named = _MADE.search(call.summary) if call.status == "success" else None
+    if named is None:
+        return None
+    try:
+        desk = desk_of(site)
+        filed = None if desk is None else desk.filed(named[1])
+    except (ToolFailure, ConfigError):
+        return None
+    if desk is None or filed is None or not _is_of(filed.entry, call):
+        return None
+    return done_of(desk, filed)
+
+
+def call_of(tables: Tables, entry: JournalEntry) -> int:
+    """The record of the call that made a change, among those of the time it was made; 0 where there is none."""
+    since, wanted = entry.at.replace("T", " ").removesuffix("Z"), f"[{entry.id}]".encode()
+    for one in islice(tables.entries(since=since), _MOST_RECORDS):
+        if one.kind == "end" and wanted in one.body and (found := call(tables, one.call)) is not None:
+            return found.id if _is_of(entry, found) else 0
+    return 0
+
+
+def _is_of(entry: JournalEntry, call: CallRecord) -> bool:
+    return (entry.tool, entry.caller) == (call.tool, " ".join(call.caller.split())[:500])
+
+
 def _split(text: str) -> Iterator[tuple[str, list[str]]]:
     """The lines of each file. How many lines a hunk has is counted: none of them can pass for the next file."""
     name, lines, old, new = "", list[str](), 0, 0
@@ -109,7 +180,7 @@ def _file(name: str, lines: list[str]) -> FileDiff:
             if inside or not name:
                 shown.append(TextLine(0, [Piece(visible(line), ours=bool(name))]))
             elif not line.startswith(("index ", "--- ", "+++ ")):
-                notes.append(visible(line))
+                notes.append(visible(line.removeprefix(f"{name}: ")))
             continue
         number = at_old if sign == "-" else at_new  # pyright: ignore[reportPossiblyUnboundVariable] - in a hunk
         mark: Literal["", "+", "-"] = "+" if sign == "+" else "-" if sign == "-" else ""

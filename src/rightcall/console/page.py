@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -285,7 +286,8 @@ def environment() -> Environment:
         loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters: dict[str, Any] = {"seen": seen, "name": short_name, "lines": lines, "when": when, "took": took}
-    cast("dict[str, Any]", made.filters).update(filters | {"number": number, "percent": percent, "json": one_line})  # pyright: ignore[reportUnknownMemberType] - untyped there
+    filters |= {"number": number, "percent": percent, "json": one_line, "changes": changes}
+    cast("dict[str, Any]", made.filters).update(filters)  # pyright: ignore[reportUnknownMemberType] - untyped there
     cast("dict[str, Any]", made.globals).update(asset=assets().url, icon=icon)  # pyright: ignore[reportUnknownMemberType]
     return made
 
@@ -326,6 +328,14 @@ def when(at: str | None, style: str = "") -> Markup:
     plain = at.replace("T", " ", 1).removesuffix("Z")  # as the desk of the tools that write has it
     machine, shown = escape(moment(plain)), escape(seen(plain[:19]))  # by hand: Markup.format takes five times as long
     return Markup(f'<time datetime="{machine}" data-style="{style}">{shown} UTC</time>')
+
+
+def changes(text: object) -> Markup:
+    """A line in which each change that is named leads to its page."""
+    return Markup(_CHANGE.sub(r'<a href="/changes/\1">\1</a>', str(escape(seen(text, 2000)))))
+
+
+_CHANGE: Final = re.compile(r"\b(c-[0-9a-f]{8})\b")
 
 
 def took(milliseconds: float | None) -> str:

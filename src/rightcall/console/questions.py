@@ -186,8 +186,23 @@ def _sentence(approval: Approval, value: Any, effects: list[str]) -> str:
     count = len(cast("dict[str, Any]", given)) if isinstance(given, dict) else 1
     which = "this argument" if count == 1 else f"these {count} arguments"
     how = f"with exactly {which}" if count else "without arguments"
-    asks = {"waiting": "wants to run", "approved": "may run", "used": "was allowed to run"}.get(approval.status)
-    return f"{caller} {asks or 'wanted to run'} {tool} once, {how}.{can}"
+    return f"{caller} wants to run {tool} once, {how}.{can}"
+
+
+def told_after(approval: Approval, count: int | None, now: int) -> str:
+    """What was answered, in one sentence; `count` is how many arguments the call had, where that is known."""
+    tool, caller, by = visible(approval.tool), visible(approval.caller), visible(approval.by)
+    if approval.kind != "call":
+        what = f"the new {'way to reach' if approval.kind == 'server' else 'definition of'} {tool}"
+        said = {"used": f"{by} accepted {what} for all callers.", "denied": f"{by} did not accept {what}."}
+        return said.get(approval.status, f"Nobody answered in time whether to accept {what}.")
+    given = "" if count is None else " (1 argument)" if count == 1 else f" ({count or 'no'} arguments)"
+    what = f"one call of {tool} by {caller}{given}"
+    if not by:
+        return f"Nobody answered {what} in time."
+    late = " It was not made in time." if approval.status == "expired" or approval.expires_at <= now else ""
+    ends = {"denied": "", "used": "", "approved": late or " It has not been made again yet.", "expired": late}
+    return f"{by} {'denied' if approval.status == 'denied' else 'approved'} {what}.{ends[approval.status]}"
 
 
 def _difference(before: str, approval: Approval) -> list[TextLine]:

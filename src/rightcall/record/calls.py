@@ -183,6 +183,8 @@ class CallFilter(Struct, frozen=True):
     `lifted` and `left` as in `Fit`."""
     text: str | None = None
     """Somewhere in its record, in any case of letters."""
+    approvals: frozenset[str] | None = None
+    """Questions, one of which it asked or used."""
 
     def has(self, record: CallRecord) -> bool:
         return (
@@ -196,6 +198,7 @@ class CallFilter(Struct, frozen=True):
             and (self.decision is None or record.decision == self.decision)
             and (self.rule is None or record.rule == self.rule)
             and (self.repair is None or self._has_repair(record))
+            and (self.approvals is None or record.approval in self.approvals)
             and (self.text is None or self.text.casefold() in _words_of(record))
         )
 

@@ -3,7 +3,7 @@
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from os import urandom
@@ -360,8 +360,9 @@ class MemoryTables:
         found = {one.status: one for one in map(self._approvals.__getitem__, self._bindings.get(binding, ()))}
         return found.get("approved") or found.get("denied") or found.get("waiting")
 
-    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
-        return [one for one in self._approvals.values() if not status or one.status in status]
+    def approvals(self, *status: ApprovalStatus, ids: Collection[str] | None = None) -> list[Approval]:
+        found = (one for one in self._approvals.values() if not status or one.status in status)
+        return [one for one in found if ids is None or one.id in ids]
 
     def overdue(self, now: int) -> list[Approval]:
         return [one for one in self.approvals(*_OPEN) if one.expires_at <= now]

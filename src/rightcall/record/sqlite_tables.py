@@ -7,7 +7,7 @@ statements is what a transaction costs.
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -521,9 +521,11 @@ class SqliteTables:
         row = self._do(_ANSWERED, (binding, self._since.approvals)).fetchone()
         return None if row is None else self._approval(row)
 
-    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
+    def approvals(self, *status: ApprovalStatus, ids: Collection[str] | None = None) -> list[Approval]:
         only = f" AND status IN ({', '.join('?' * len(status))})" if status else ""
-        found = self._do(f"{_APPROVALS} WHERE n > ?{only} ORDER BY n", (self._since.approvals, *status)).fetchall()
+        only += f" AND id IN ({', '.join('?' * len(ids))})" if ids is not None else ""
+        which = f"{_APPROVALS} WHERE n > ?{only} ORDER BY n"
+        found = self._do(which, (self._since.approvals, *status, *(ids or ()))).fetchall()
         return [self._approval(row) for row in found]
 
     def overdue(self, now: int) -> list[Approval]:

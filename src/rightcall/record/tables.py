@@ -6,7 +6,7 @@ what they mean together (admitting a call, answering an approval, pruning) is wr
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -424,8 +424,9 @@ class Tables(Facts, Protocol):
         """Insert, or replace the one with that id."""
         ...
 
-    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
-        """As stored (a question whose time is over is still `waiting`), oldest first; all when no status is named."""
+    def approvals(self, *status: ApprovalStatus, ids: Collection[str] | None = None) -> list[Approval]:
+        """As stored (a question whose time is over is still `waiting`), oldest first; all when no status is named.
+        `ids`: only these."""
         ...
 
     def overdue(self, now: int) -> list[Approval]:

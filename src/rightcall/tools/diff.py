@@ -55,16 +55,17 @@ def file_diff(path: str | os.PathLike[str], new_text: str, *, root: str | os.Pat
     return unified_diff(f"a/{os.fspath(path)}", f"b/{os.fspath(path)}", old_text, new_text)
 
 
-def content_diff(path: str, old: bytes | None, new: bytes | None) -> str:
-    """The same between two contents, None where there is no file."""
+def content_diff(path: str, old: bytes | None, new: bytes | None, *, is_past: bool = False) -> str:
+    """The same between two contents, None where there is no file. `is_past`: it has happened."""
     name = one_line(path)
     if old == new:
         return f"{name}: no change"
     if not old and not new:
-        return f"{name}: would be {'created, empty' if old is None else 'deleted; it is empty'}"
+        told = "created, empty" if old is None else f"deleted; it {'was' if is_past else 'is'} empty"
+        return f"{name}: {'' if is_past else 'would be '}{told}"
     old_text, new_text = (_text(content or b"") for content in (old, new))
     if old_text is None or new_text is None or max(len(old or b""), len(new or b"")) > _LARGEST:
-        return f"{name}: would go from {_sized(old, old_text)} to {_sized(new, new_text)}"
+        return f"{name}: {'went' if is_past else 'would go'} from {_sized(old, old_text)} to {_sized(new, new_text)}"
     below = path if path.startswith("/") else f"/{path}"
     old_name, new_name = "/dev/null" if old is None else f"a{below}", "/dev/null" if new is None else f"b{below}"
     return unified_diff(old_name, new_name, old_text, new_text)

@@ -13,12 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rightcall.console.changes import done_by
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
-from rightcall.console.pages.live import Row, row_of
+from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
 from rightcall.errors import RightCallError
+from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.executor.toolbox import Equipped
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -66,6 +70,8 @@ class CallView(Struct, frozen=True, kw_only=True):
     changes: list[Change]
     result: list[TextLine]
     approval: Approval | None
+    fate: Fate | None
+    """What became of it, where it asked a person."""
     timing: list[Moment]
     chain: list[Chained]
     near: list[Row]
@@ -75,11 +81,15 @@ class CallView(Struct, frozen=True, kw_only=True):
 
 async def show(request: Request) -> Response:
     number = number_in(request)
-    found = await look(request, lambda tables: read_view(tables, number))
+    now = site_of(request).store.clock.now()
+    found = await look(request, lambda tables: read_view(tables, number, now))
     if found is None:
         return await _show_record(request, number)
-    command = await asyncio.to_thread(_command, found.call, site_of(request))
-    return render(request, "call", view=found, command=command)
+    site = site_of(request)
+    one = found.call
+    command, done = await asyncio.to_thread(lambda: (_command(one, site), done_by(site, one)))
+    advice = await asyncio.to_thread(_advice, one, site) if one.decision in ("deny", "ask", "dry_run") else ""
+    return render(request, "call", view=found, command=command, done=done, advice=advice)
 
 
 async def _show_record(request: Request, number: int) -> Response:
@@ -113,7 +123,7 @@ async def show_raw(request: Request) -> Response:
     return Response(text, 200 if entries else 404, media_type="application/x-ndjson")
 
 
-def read_view(tables: Tables, number: int) -> CallView | None:
+def read_view(tables: Tables, number: int, now: int) -> CallView | None:
     found = call(tables, number)
     if found is None:
         return None
@@ -128,9 +138,10 @@ def read_view(tables: Tables, number: int) -> CallView | None:
         changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
         result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
+        fate=fate_of(asked, now) if found.status == "waiting" and found.approval else None,
         timing=list(_timing(found, asked)),
         chain=[_chained(tables, one, room) for one in chain if one is not None],
-        near=[row_of(one) for one in neighbours(tables, found)],
+        near=rows_of_calls(tables, neighbours(tables, found), now),
         is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
     )
 
@@ -206,11 +217,28 @@ def _command(found: CallRecord, site: Site) -> str | None:
 
 
 def _runs_here(tool: str, site: Site) -> bool:
-    try:
-        one = site.bench.toolbox(site.policy(), site.root).tools.get(tool)
-    except RightCallError:
-        return False
+    one = _equipped(tool, site)
     return one is not None and one.local is not None
+
+
+def _equipped(tool: str, site: Site) -> Equipped | None:
+    try:
+        return site.bench.toolbox(site.policy(), site.root).tools.get(tool)
+    except RightCallError:
+        return None
+
+
+def _advice(found: CallRecord, site: Site) -> str:
+    """How a call of its kind would be allowed, as `rightcall run` says it; empty where no word of the policy does."""
+    if found.rule == LOOP:
+        return how_to_allow(found.tool)
+    one = _equipped(found.tool, site)
+    line = line_to_add(found.rule, found.tool, found.effects or (() if one is None else one.tool.effects))
+    policy = site.policy()
+    if not line or policy.standing != "tightened":
+        return line
+    trust = f"rightcall trust {quote(policy.source)}"
+    return f"nobody has trusted the policy, so it permits nothing: `{trust}`. If it still refuses, {line}"
 
 
 PAGE = Page(

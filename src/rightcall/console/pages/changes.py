@@ -15,7 +15,18 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from rightcall.console.access import Visitor, visitor_of
-from rightcall.console.changes import MOST_SHOWN, FileDiff, check_seal, desk_of, file_diffs, seal
+from rightcall.console.changes import (
+    MOST_SHOWN,
+    Done,
+    FileDiff,
+    call_of,
+    check_seal,
+    desk_of,
+    done_of,
+    file_diffs,
+    part_diffs,
+    seal,
+)
 from rightcall.console.page import (
     Form,
     Page,
@@ -36,7 +47,7 @@ from rightcall.record.admission import person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write.acts import Actor, close, merge_shown, say, undo_change
-from rightcall.tools.write.apply import preview, why_not
+from rightcall.tools.write.apply import parts_back, why_not
 from rightcall.tools.write.branches import BranchRecord, all_branches
 from rightcall.tools.write.changes import Change, JournalEntry
 from rightcall.tools.write.desk import Desk
@@ -371,9 +382,10 @@ async def _merging(task: asyncio.Task[Any], start: str, end: str) -> AsyncIterat
 
 
 class UndoPage(Struct, frozen=True, kw_only=True):
-    """One change, and what taking it back would do."""
+    """One change, what it did and what taking it back would do."""
 
     entry: JournalEntry
+    done: Done
     why_not: str
     files: list[FileDiff]
     digest: str
@@ -390,19 +402,21 @@ async def _show_change(request: Request, problem: str = "", status: int = 200) -
     found, fault = await _at_desk(request, site, lambda desk: _undo_page(site, visitor, desk, wanted))
     if found is None:
         return not_found(request, "No such change", fault or _NOWHERE)
-    return render(request, "change", status, change=found, problem=problem)
+    record = await look(request, lambda tables: call_of(tables, found.entry))
+    return render(request, "change", status, change=found, problem=problem, record=record)
 
 
 def _undo_page(site: Site, visitor: Visitor, desk: Desk, wanted: str) -> UndoPage:
     filed = desk.filed(wanted)
     why = why_not(desk, filed)
-    text = "" if why else preview(desk, filed)
+    parts = [] if why else parts_back(desk, filed)
+    text = "\n".join(one.text for one in parts)
     if len(text) > MOST_SHOWN:
-        why, text = f"it is too long to be shown here: use `rightcall undo {filed.entry.id}`", ""
+        why, text, parts = f"it is too long to be shown here: use `rightcall undo {filed.entry.id}`", "", []
     digest, drawn = sha256(text.encode(errors="surrogatepass")).hexdigest(), site.store.clock.now()
     return UndoPage(
-        entry=filed.entry, why_not=why, files=file_diffs(text), digest=digest, drawn=drawn,
-        seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
+        entry=filed.entry, done=done_of(desk, filed), why_not=why, files=part_diffs(parts), digest=digest,
+        drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
     )  # fmt: skip
 
 

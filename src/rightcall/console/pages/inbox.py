@@ -10,9 +10,10 @@ from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as hmac
 from secrets import token_hex
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -21,11 +22,12 @@ from rightcall.base.secrets import Redactor
 from rightcall.console.access import Visitor, visitor_of
 from rightcall.console.page import Form, Page, Site, look, not_found, read_form, render, site_of
 from rightcall.console.people import still_counts
-from rightcall.console.questions import Question, lay_out, plain_arguments
+from rightcall.console.questions import Question, lay_out, plain_arguments, told_after
 from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
 from rightcall.policy.types import SECOND, Approval, Grant
-from rightcall.record.admission import Reply, answer, approval_of, earlier_definition, give_grant
+from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition, give_grant
+from rightcall.record.calls import call
 from rightcall.record.tables import Tables
 
 _FIRST_GLANCE: Final = SECOND // 2
@@ -69,20 +71,25 @@ async def _show(request: Request, id: str, problem: str = "", status: int = 200)
     site, visitor = site_of(request), visitor_of(request)
     now = site.store.clock.now()
 
-    def work(tables: Tables) -> tuple[Question, int] | None:
+    def work(tables: Tables) -> tuple[Question, int, Grant | None] | None:
         approval = tables.approval(id)
         if approval is None:
             return None
         before = "" if approval.kind == "call" else earlier_definition(tables, approval.tool, approval.kind)
-        return lay_out(approval, before, now), _record_of(tables, approval)
+        question, record = lay_out(approval, before, now), _record_of(tables, approval)
+        if question.is_waiting:
+            return question, record, None
+        question = replace(question, sentence=told_after(approval, _count(tables, approval, record), now))
+        return question, record, next((one for one in tables.all_grants() if one.note == _from(approval)), None)
 
     found = await look(request, work)
     if found is None:
         return not_found(request, "No such approval", "It is not kept any more, or it was never asked.")
-    question, record = found
+    question, record, grant = found
     return render(
         request, "question", status, question=question, problem=problem, seal=_seal(site, visitor, question, now),
         drawn=now, terms=plain_arguments(question.approval), lengths=LENGTHS, uses=USES, record=record,
+        grant=grant, until="" if grant is None else time_left(grant.expires_at, now),
         left=time_left(question.approval.expires_at, now),
     )  # fmt: skip
 
@@ -93,6 +100,19 @@ def _record_of(tables: Tables, approval: Approval) -> int:
         if approval.id.encode() in entry.body:
             return entry.seq
     return 0
+
+
+def _count(tables: Tables, approval: Approval, record: int) -> int | None:
+    """How many arguments an answered call had: those are erased here, and stand in the records."""
+    number = approval.used_by or record
+    found = call(tables, number) if number else None
+    given: Any = None if found is None else found.params
+    return len(cast("dict[str, Any]", given)) if isinstance(given, dict) else None
+
+
+def _from(approval: Approval) -> str:
+    """The note of a grant that was given with an answer."""
+    return f"from approval {approval.id}"
 
 
 def _seal(site: Site, visitor: Visitor, question: Question, drawn: int) -> str:
@@ -153,6 +173,10 @@ def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said
         raise AnswerError("your session has ended, or you may not answer any more")
     settings, now = site.policy().settings, site.store.clock.now()
     approval = approval_of(tables, id)
+    if approval.by:
+        word = "denied" if approval.status == "denied" else "approved"
+        raise AnswerError(f"{approval.by} has already {word} it, and an answer is given once")
+    answerable(approval, now)
     if said.word == "approved":
         _check_shown(site, visitor, approval, said, now)
     hide = Redactor(site.store.key(), settings.audit.redact).value
@@ -187,7 +211,7 @@ def _grant(approval: Approval, visitor: Visitor, said: Said, now: int, wall: str
     where: dict[str, Any] = {offered[one]: exact[offered[one]] for one in said.where}
     return Grant(
         token_hex(4), approval.caller, approval.tool, where, int(said.uses), now + int(said.seconds) * SECOND,
-        visitor.name, wall, f"from approval {approval.id}",
+        visitor.name, wall, _from(approval),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 in pages that begin where the last one ended."""
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,8 +15,9 @@ from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.base.text import render_json
-from rightcall.console.page import Page, environment, look, number_of, render, seen
+from rightcall.console.page import Page, environment, look, number_of, render, seen, site_of
 from rightcall.console.questions import json_visible
+from rightcall.policy.types import Approval
 from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
 from rightcall.record.tables import Store, Tables, written
 
@@ -40,11 +42,15 @@ class Wanted(Struct, frozen=True):
         said = {name: value if name == "text" else visible(value) for name, value in self.said.items()}
         return urlencode(said | {name: value for name, value in more.items() if value is not None})
 
-    def filter(self, now: str) -> CallFilter:
-        said = dict(self.said)
+    def filter(self, tables: Tables, moment: int) -> CallFilter:
+        """Of calls that wait, only those that a person can still answer at this moment are meant."""
+        said, now = dict(self.said), tables.wall()
+        open_ones = None
+        if said.get("status") == "waiting":
+            open_ones = frozenset(one.id for one in tables.approvals("waiting") if one.expires_at > moment)
         seconds = SECONDS.get(said.pop("period", ""), 0)
         start = datetime.strptime(now, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC) - timedelta(seconds=seconds)
-        return CallFilter(**said, since=written(start.timestamp()) if seconds else None)
+        return CallFilter(**said, since=written(start.timestamp()) if seconds else None, approvals=open_ones)
 
 
 def wanted_of(asked: QueryParams) -> Wanted:
@@ -66,16 +72,17 @@ def unspelled(text: str) -> str:
 
 
 async def show(request: Request) -> Response:
-    wanted = wanted_of(request.query_params)
+    wanted, now = wanted_of(request.query_params), site_of(request).store.clock.now()
 
-    def work(tables: Tables) -> tuple[CallPage, list[str], list[str]]:
-        page = page_of_calls(tables, wanted.filter(tables.wall()), before=wanted.before, limit=LIMIT)
+    def work(tables: Tables) -> tuple[CallPage, list[Row], list[str], list[str]]:
+        page = page_of_calls(tables, wanted.filter(tables, now), before=wanted.before, limit=LIMIT)
         near = page.calls if not wanted.said else page_of_calls(tables, limit=LIMIT).calls
-        return page, sorted({one.caller for one in near}), sorted({one.tool for one in near})
+        rows = rows_of_calls(tables, page.calls, now)
+        return page, rows, sorted({one.caller for one in near}), sorted({one.tool for one in near})
 
-    page, callers, tools = await look(request, work)
+    page, rows, callers, tools = await look(request, work)
     return render(
-        request, "live", calls=[row_of(one) for one in page.calls], wanted=wanted, older=page.before,
+        request, "live", calls=rows, wanted=wanted, older=page.before,
         callers=callers, tools=tools, periods=PERIODS,
     )  # fmt: skip
 
@@ -83,8 +90,48 @@ async def show(request: Request) -> Response:
 def rows_since(store: Store, query: str, after: int) -> str:
     """The rows of calls that were recorded or have ended since, for open pages with this filter in their address."""
     wanted = wanted_of(QueryParams(query))
-    found = store.look(lambda tables: calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT))
-    return environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
+    now = store.clock.now()
+
+    def work(tables: Tables) -> list[Row]:
+        return rows_of_calls(tables, calls_since(tables, after, wanted.filter(tables, now), limit=LIMIT), now)
+
+    return environment().get_template("live_rows.html").render(calls=store.look(work))
+
+
+class Fate(Struct, frozen=True):
+    """What became of a call that asked a person."""
+
+    word: str
+    look: str
+    """The status whose colour it has."""
+    by: str = ""
+    used_by: int = 0
+
+    @property
+    def told(self) -> str:
+        """
+        >>> Fate("approved", "success", "ann", 88).told
+        'by ann · used as record 88'
+        """
+        by, used = f"by {self.by}" if self.by else "", f"used as record {self.used_by}" if self.used_by else ""
+        return " · ".join(filter(None, (by, used)))
+
+
+_GONE: Final = Fate("asked", "pending")
+"""Of a question that is not kept any more."""
+
+
+def fate_of(approval: Approval | None, now: int) -> Fate | None:
+    """None as long as a person can answer."""
+    if approval is None:
+        return _GONE
+    if approval.status in ("waiting", "approved") and approval.expires_at <= now:
+        return Fate("expired", "pending", approval.by)
+    looks = {"approved": "success", "used": "success", "denied": "refused", "expired": "pending"}
+    if approval.status == "waiting":
+        return None
+    word = "approved" if approval.status == "used" else approval.status
+    return Fate(word, looks[approval.status], approval.by, approval.used_by)
 
 
 class Row(Struct, frozen=True):
@@ -92,10 +139,24 @@ class Row(Struct, frozen=True):
 
     call: CallRecord
     detail: str
+    fate: Fate | None = None
 
 
-def row_of(call: CallRecord) -> Row:
-    return Row(call, detail_of(call))
+def rows_of_calls(tables: Tables, calls: Iterable[CallRecord], now: int) -> list[Row]:
+    """With what became of those that asked, in one look at the questions of all."""
+    every = list(calls)
+    ids = {one.approval for one in every if one.status == "waiting" and one.approval}
+    asked = {one.id: one for one in tables.approvals(ids=ids)} if ids else {}
+    return [_row(one, asked, now) for one in every]
+
+
+def _row(one: CallRecord, asked: Mapping[str, Approval], now: int) -> Row:
+    detail = detail_of(one)
+    if one.status != "waiting" or not one.approval:
+        return Row(one, detail)
+    fate = fate_of(asked.get(one.approval), now)
+    told = seen(fate.told, _DETAIL) if fate is not None else ""
+    return Row(one, f"{told} · {detail}" if told else detail, fate)
 
 
 def detail_of(call: CallRecord) -> str:

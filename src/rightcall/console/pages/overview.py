@@ -11,10 +11,11 @@ from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.console.page import LONGEST_LINKED, Page, look, render, site_of
+from rightcall.console.pages.live import Row, rows_of_calls
 from rightcall.executor.question import time_left
 from rightcall.policy.types import Approval
 from rightcall.record.analytics import Analytics, read_analytics
-from rightcall.record.calls import SLOTS, CallRecord, Period, page_of_calls
+from rightcall.record.calls import SLOTS, Period, page_of_calls
 from rightcall.record.tables import Store, Tables
 from rightcall.record.verify import Verified, last_verified
 
@@ -51,7 +52,7 @@ class Share(Struct, frozen=True):
 class Overview(Struct, frozen=True, kw_only=True):
     figures: Analytics
     waiting: list[Waiting]
-    recent: list[CallRecord]
+    recent: list[Row]
     saved: int
     """Calls that would have failed as they were written, and were repaired."""
     lifted: int
@@ -89,7 +90,7 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
     return Overview(
         figures=figures,
         waiting=[Waiting(one, time_left(one.expires_at, now)) for one in waits],
-        recent=page_of_calls(tables, limit=_RECENT).calls,
+        recent=rows_of_calls(tables, page_of_calls(tables, limit=_RECENT).calls, now),
         saved=sum(times for name, times in figures.repairs.items() if name not in ("direct", "failed")),
         lifted=sum(one.lifted for one in figures.repairs_by_tool.values()),
         bars=_bars(figures),

@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
 from rightcall.console.bench import TooBusyError, policy_file, policy_text
-from rightcall.console.page import LONGEST_LINKED, Page, Site, look, read_form, render, site_of
+from rightcall.console.page import LONGEST_LINKED, Page, Site, look, number_of, one_line, read_form, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
@@ -28,7 +28,7 @@ from rightcall.executor.rights import full_name
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
-from rightcall.record.calls import CallFilter, Period, page_of_calls
+from rightcall.record.calls import CallFilter, CallRecord, Period, call, page_of_calls
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Tables
 
@@ -163,8 +163,17 @@ class Answered(Struct, frozen=True):
 
 
 async def show(request: Request) -> Response:
+    """The call of a record that is named is filled in."""
+    number = number_of(request.query_params.get("call"))
+    if number is not None and (found := await look(request, lambda tables: call(tables, number))) is not None:
+        return await _show(request, Asked(found.caller, found.tool, _arguments(found)), None)
     asked = Asked(_word(request, "caller") or DEFAULT_CALLER, _word(request, "tool"))
     return await _show(request, asked, None)
+
+
+def _arguments(found: CallRecord) -> str | None:
+    text = one_line(found.params)
+    return text if len(text) <= _LONGEST else None
 
 
 def _word(request: Request, name: str) -> str:

@@ -14,7 +14,7 @@ from rightcall.base.files.guarded import packets_folder
 from rightcall.base.secrets import Redactor
 from rightcall.console.changes import database_of
 from rightcall.console.page import Page, Site, look, not_found, render, site_of
-from rightcall.console.pages.live import Row, row_of
+from rightcall.console.pages.live import Row, rows_of_calls
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, rows_of, text_lines
 from rightcall.console.room import Room
@@ -112,7 +112,7 @@ async def show_one(request: Request) -> Response:
         if packets is None or not is_packet_id(wanted):
             raise PacketError("unknown")
         packet = packets.load(wanted)
-        return _story(packet, site), _calls(tables, packet)
+        return _story(packet, site), _calls(tables, packet, site.store.clock.now())
 
     try:
         story, calls = await look(request, work)
@@ -173,15 +173,15 @@ def _resume(packet: Packet) -> str:
     return f"rightcall ask --resume {header.packet_id}{caller}{more if state == 'waiting' else ''}"
 
 
-def _calls(tables: Tables, packet: Packet) -> list[Row]:
+def _calls(tables: Tables, packet: Packet, now: int) -> list[Row]:
     """The calls that were made for it: beside the one that is known, else among the newest."""
     result = packet.tool_routing.execution_result
     known = call(tables, result.call) if result is not None and result.call else None
     if known is not None and known.context == packet.header.packet_id:
         near = [*neighbours(tables, known, _NEAR), known]
-        return [row_of(one) for one in sorted(near, key=lambda one: one.id)]
+        return rows_of_calls(tables, sorted(near, key=lambda one: one.id), now)
     wanted = CallFilter(context=packet.header.packet_id, since=packet.header.created or None)
-    return [row_of(one) for one in reversed(page_of_calls(tables, wanted, limit=_NEAR).calls)]
+    return rows_of_calls(tables, reversed(page_of_calls(tables, wanted, limit=_NEAR).calls), now)
 
 
 PAGE = Page(

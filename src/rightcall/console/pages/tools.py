@@ -4,7 +4,7 @@ offered."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, cast, get_args
 from urllib.parse import urlencode
 
@@ -16,15 +16,16 @@ from starlette.routing import Route
 from rightcall.base.secrets import Redactor
 from rightcall.console.page import LONGEST_LINKED, Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row as CallRow
-from rightcall.console.pages.live import row_of, unspelled
+from rightcall.console.pages.live import rows_of_calls, unspelled
 from rightcall.console.questions import Piece, TextLine, json_lines, text_lines
 from rightcall.executor.question import Paper, changes
 from rightcall.executor.toolbox import Equipped, Toolbox
+from rightcall.gate.gate import name_of
 from rightcall.policy.decide import denial, effect_denial, is_outside, permission
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import Rights, Server
 from rightcall.policy.types import DEFAULT_CALLER, Approval
-from rightcall.record.calls import CallFilter, Period, page_of_calls
+from rightcall.record.calls import CallFilter, CallRecord, Period, page_of_calls
 from rightcall.record.counts import Counts, Tally
 from rightcall.record.notes import Known, KnownKind, known_definitions
 from rightcall.record.rollup.periods import count
@@ -35,6 +36,7 @@ LIMIT: Final = 100
 PERIODS: Final = {"1hour": "Last hour", "1day": "Last 24 hours", "1week": "Last 7 days"}
 _RECENT: Final = 5
 _MOST_CALLERS: Final = 100
+_MOST_PASSED: Final = 100
 _PAPER: Final = Paper(10_000)
 
 
@@ -193,7 +195,7 @@ def _effects(one: Equipped | None) -> str:
 def _elsewhere(server: str | None) -> tuple[str, bool]:
     if server is not None:
         return "clients of the gateway", True
-    return "not run here: a program, client or server brought it", False
+    return "runs in the client: RightCall only checks it", False
 
 
 # ── who is offered what ──
@@ -285,6 +287,8 @@ class Offer(Struct, frozen=True):
 
 class ToolView(Struct, frozen=True, kw_only=True):
     name: str
+    is_known: bool
+    """Whether there is a definition of it."""
     source: str
     description: list[TextLine]
     effects: str
@@ -297,6 +301,9 @@ class ToolView(Struct, frozen=True, kw_only=True):
     """Of the definition now, against the one that was first seen."""
     waits: str
     refusals: list[CallRow]
+    unfit: list[CallRow]
+    """Calls that nothing made fit, and that were passed on as they were."""
+    last: CallRecord | None
 
 
 async def show_one(request: Request) -> Response:
@@ -304,32 +311,54 @@ async def show_one(request: Request) -> Response:
     name = request.query_params.get("name", "")[:1000]
     now = site.store.clock.now()
 
-    def work(tables: Tables) -> tuple[Seen, list[CallRow]]:
-        wanted = CallFilter(tool=name, status="refused")
-        return read_seen(tables, period, now), [
-            row_of(one) for one in page_of_calls(tables, wanted, limit=_RECENT).calls
-        ]
-
-    seen, refusals = await look(request, work)
-    view = await asyncio.to_thread(_view, site, seen, name, refusals)
+    seen, latest = await look(request, lambda tables: (read_seen(tables, period, now), _latest(tables, name, now)))
+    view = await asyncio.to_thread(_view, site, seen, name, latest)
     if view is None:
         return not_found(request, "No such tool", "The policy has none of this name, and no record names one.")
     return render(request, "tool", view=view, period=period, periods=PERIODS, urlencode=urlencode)
 
 
-def _view(site: Site, seen: Seen, name: str, refusals: list[CallRow]) -> ToolView | None:
+class Latest(Struct, frozen=True):
+    """What was recorded of a tool lately."""
+
+    call: CallRecord | None
+    refusals: list[CallRow]
+    unfit: list[CallRow]
+
+
+def _latest(tables: Tables, name: str, now: int) -> Latest:
+    def found(wanted: CallFilter, limit: int = _RECENT) -> list[CallRecord]:
+        return page_of_calls(tables, wanted, limit=limit).calls
+
+    refused = found(CallFilter(tool=name, status="refused"))
+    unfit = [one for one in found(CallFilter(tool=name, repair="left")) if one.status != "refused"]
+    last = next(iter(found(CallFilter(tool=name), 1)), None)
+    return Latest(last, rows_of_calls(tables, refused, now), rows_of_calls(tables, unfit, now))
+
+
+def _brought(site: Site, name: str) -> dict[str, Any]:
+    """The definition that a client sent with one of the last requests through the proxy."""
+    every = (tool for tools in site.passed(_MOST_PASSED) for tool in tools)
+    found = next((tool for tool in every if name_of(tool) == name), None)
+    inner = None if found is None else found.get("function")
+    return cast("dict[str, Any]", inner) if isinstance(inner, dict) else found or {}
+
+
+def _view(site: Site, seen: Seen, name: str, latest: Latest) -> ToolView | None:
     toolbox = site.bench.toolbox(site.policy(), site.root)
     one, known = toolbox.tools.get(name), seen.known.get(("tool", name))
     listed = next(((server, tool) for server, tool in site.tools() if tool.get("name") == name), None)
-    if one is None and known is None and listed is None and name not in {*seen.usage, *seen.asked}:
+    is_named = name in {*seen.usage, *seen.asked} or latest.call is not None
+    if one is None and known is None and listed is None and not is_named:
         return None
     waiting = next((ask for ask in seen.waiting if ask.kind == "definition" and ask.tool == name), None)
     told = _definition(known.last.described) if known is not None else {}
-    about = told if listed is None else listed[1]
-    schema = one.tool.schema if one is not None else about.get("inputSchema") or about.get("parameters") or {}
+    about = listed[1] if listed is not None else told or _brought(site, name)
+    schema = one.tool.schema if one is not None else _schema(about)
     description = one.tool.description if one is not None else str(about.get("description") or "")
     return ToolView(
         name=name,
+        is_known=one is not None or bool(about),
         source=_source(one, None if listed is None else listed[0]),
         description=text_lines(description) if description else [],
         effects=_effects(one),
@@ -340,8 +369,15 @@ def _view(site: Site, seen: Seen, name: str, refusals: list[CallRow]) -> ToolVie
         known=known,
         change=_change(known, waiting),
         waits=waiting.id if waiting is not None else "",
-        refusals=refusals,
+        refusals=latest.refusals,
+        unfit=latest.unfit,
+        last=latest.call,
     )  # fmt: skip
+
+
+def _schema(about: Mapping[str, Any]) -> Any:
+    keys = ("inputSchema", "input_schema", "parameters")
+    return next((about[key] for key in keys if about.get(key)), dict[str, Any]())
 
 
 def _definition(described: str) -> dict[str, Any]:
@@ -397,8 +433,8 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
 
 
 def _words(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_words(one) for one in cast("list[Any]", value))
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(_words(one) for one in cast("Iterable[Any]", value))
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         return ", ".join(f"{name} → {_words(item)}" for name, item in items)

@@ -76,6 +76,7 @@ async function replaceParts() {
       if (node.innerHTML === part.innerHTML) continue;
       part.replaceWith(node);
       countDown(node);
+      if ("over" in node.dataset) for (const one of document.querySelectorAll("[data-answer] :is(button, input, select)")) one.disabled = true;
     }
   } catch {
     // the server is gone: the stream says so

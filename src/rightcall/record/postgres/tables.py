@@ -2,7 +2,7 @@
 a statement of its own. Readers use it, and works that say nothing beforehand of what they touch, which are done alone.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -445,10 +445,11 @@ class PostgresTables:
         row = self._one(f"SELECT doc FROM approvals WHERE {which} ORDER BY {_RANK}, n DESC LIMIT 1", binding)
         return None if row is None else json.decode(row[0], type=Approval)
 
-    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
-        if not status:
-            return self._docs(Approval, "approvals ORDER BY n")
-        return self._docs(Approval, "approvals WHERE status = ANY(%s) ORDER BY n", list(status))
+    def approvals(self, *status: ApprovalStatus, ids: Collection[str] | None = None) -> list[Approval]:
+        only = {"status": list(status) or None, "id": None if ids is None else list(ids)}
+        which = " AND ".join(f"{name} = ANY(%s)" for name, values in only.items() if values is not None) or "true"
+        values = [one for one in only.values() if one is not None]
+        return self._docs(Approval, f"approvals WHERE {which} ORDER BY n", *values)
 
     def overdue(self, now: int) -> list[Approval]:
         return self._docs(

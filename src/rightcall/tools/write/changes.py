@@ -93,6 +93,15 @@ class Change(_ChangeFacts, frozen=True, kw_only=True):
     """Whether the bytes are still there, without which it cannot be undone."""
 
 
+class Shown(NamedTuple):
+    """A part of what a change did or an undo would do; escaped by whoever shows it."""
+
+    file: str
+    """Empty for a line about a branch or a record."""
+    text: str
+    """Of a file, the diff."""
+
+
 class Moved(ToolFailure):
     """What is there is not what was looked at, shown or approved; nothing was changed. `diff` is the new one, which the
     message holds escaped."""
