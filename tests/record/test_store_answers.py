@@ -33,6 +33,9 @@ def test_a_replaced_approval_keeps_its_place(store: Store) -> None:
     assert ids(store.look(lambda tables: tables.approvals())) == ["a1", "a2", "a3"]
     assert ids(store.look(lambda tables: tables.approvals("waiting"))) == ["a1", "a3"]
     assert ids(store.look(lambda tables: tables.approvals("approved", "denied"))) == ["a2"]
+    assert ids(store.look(lambda tables: tables.approvals(ids=("a3", "a1", "none")))) == ["a1", "a3"]
+    assert ids(store.look(lambda tables: tables.approvals("approved", ids=("a1", "a2")))) == ["a2"]
+    assert ids(store.look(lambda tables: tables.approvals(ids=()))) == []
     found = store.look(lambda tables: tables.approval("a2"))
     assert found is not None
     assert found.by == "ann"
