@@ -91,7 +91,7 @@ def ours(folder: Path) -> Path:
 ASKED = {
     "bash": """
         eval "$(rightcall completion bash)"
-        COMP_WORDS=(rightcall audit tail --status re); COMP_CWORD=4; _rightcall; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(rightcall audit tail --status ref); COMP_CWORD=4; _rightcall; echo "${COMPREPLY[@]}"
         COMP_WORDS=(rightcall run code/rea); COMP_CWORD=2; _rightcall; echo "${COMPREPLY[@]}"
         COMP_WORDS=(rightcall approvals ''); COMP_CWORD=2; _rightcall; echo "${COMPREPLY[@]}"
         COMP_WORDS=(rightcall eval ''); COMP_CWORD=2; _rightcall; echo "${#COMPREPLY[@]}"
@@ -100,14 +100,14 @@ ASKED = {
     "zsh": """
         autoload -Uz compinit; compinit -u; compadd() { print -r -- $found }; _files() { print files }
         eval "$(rightcall completion zsh)"
-        words=(rightcall audit tail --status re); CURRENT=5; _rightcall
+        words=(rightcall audit tail --status ref); CURRENT=5; _rightcall
         words=(rightcall run code/rea); CURRENT=3; _rightcall
         words=(rightcall approvals ''); CURRENT=3; _rightcall
         words=(rightcall eval ''); CURRENT=3; _rightcall
     """,
     "fish": """
         rightcall completion fish | source
-        complete -C 'rightcall audit tail --status re'
+        complete -C 'rightcall audit tail --status ref'
         complete -C 'rightcall run code/rea'
         complete -C 'rightcall approvals '
     """,
