@@ -220,7 +220,6 @@ def screens(store: Store) -> list[str]:
         *(page.path for page in PAGES if page.path),
         "/?period=1hour", "/?period=1week", f"/calls/{newest}", "/calls/2", "/tools/one?name=code/read",
         *(f"/live?{one}" for one in FILTERS),
-        f"/live/rows?after={newest - 100}",
         "/audit?kind=refused", "/audit?caller=nobody", "/audit?before=500000",
         *(f"/analytics?period={period}&by={by}" for period in ("1hour", "1day", "1week") for by in sides),
     ]  # fmt: skip
@@ -272,7 +271,7 @@ def drawn(page: Any, origin: str, paths: list[str]) -> list[str]:
     """Opens each in a browser, the first with an empty cache; which were too slow or too large."""
     page.ask("Network.setCacheDisabled", cacheDisabled=True)
     wrong: list[str] = []
-    for number, path in enumerate(one for one in paths if not one.startswith("/live/rows")):
+    for number, path in enumerate(paths):
         page.open(origin + path)
         page.wait("performance.getEntriesByName('first-contentful-paint').length")
         script = """[performance.getEntriesByName('first-contentful-paint')[0].startTime,
