@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -369,7 +369,7 @@ def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
         (tool, "efects", "tool() got an unexpected keyword argument 'efects': did you mean 'effects'?"),
         (Endpoint, "modle", "Endpoint.__init__() got an unexpected keyword argument 'modle': did you mean 'model'?"),
         (
-            partial(run_loop_sync, None, None, "hi", caller="me"),
+            partial(run_loop_sync, *cast("tuple[Any, Any]", (None, None)), "hi", caller="me"),
             "round",
             "run_loop_sync() got an unexpected keyword argument 'round': did you mean 'rounds'?",
         ),
