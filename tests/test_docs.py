@@ -104,6 +104,7 @@ def run_python(block: Block, names: dict[str, object], where: str) -> str | None
     return f"{where}:{block.line} prints\n{printed.getvalue()}\nbut says\n{stated}"
 
 
+@pytest.mark.promise("D-02")
 @pages_with("python", "py")
 def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
@@ -157,6 +158,7 @@ def run_command(command: str, *, here: bool = False) -> str:
     return done.stdout
 
 
+@pytest.mark.promise("D-02")
 @pages_with("console")
 def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -> None:
     wrong: list[str] = []
@@ -183,6 +185,7 @@ def is_usage_error(printed: str) -> bool:
     return bool(re.match(r"(rightcall|error): [^\n]*\n?(hint: [^\n]*\n?)?\Z", printed, re.DOTALL))
 
 
+@pytest.mark.promise("D-02")
 @pages_with("bash", "sh", "shell")
 def test_every_shell_command_works(page: Path, workshop: Path) -> None:
     for block in read(page):
@@ -230,6 +233,7 @@ def links(page: Path) -> Iterator[str]:
     yield from re.findall(r"\]\(([^)\s]+)\)", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")))
 
 
+@pytest.mark.promise("D-02")
 @every("page", PAGES, ids=name_of)
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     for link in links(page):

@@ -45,6 +45,7 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.promise("D-02")
 def test_the_generated_pages_are_those_of_the_code() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -183,6 +184,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
     assert [file.name for file in styles if remote.search(file.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.promise("D-02")
 @pytest.mark.long
 def test_every_link_and_anchor_of_the_site_leads_somewhere(site: dict[Path, Page]) -> None:
     wrong: list[str] = []

@@ -403,7 +403,10 @@ class Door:
             return True
 
     def _is_stopped(self, tables: Tables) -> bool:
-        return tables.paused() is not None or (bool(self._stops) and stop_at(*self._stops) is not None)
+        return tables.paused() is not None or self._is_folder_stopped()
+
+    def _is_folder_stopped(self) -> bool:
+        return bool(self._stops) and stop_at(*self._stops) is not None
 
     def refuses(self, lookup: Lookup) -> Decision | None:
         """Why a request for a resource, a prompt or a completion is refused, recorded; None where it passes."""
@@ -414,7 +417,7 @@ class Door:
         here = self._here(caller, lookup.space)
         request = lookup_request(here, map(tool_name, self._known.get(lookup.space, ())), lookup, now)
         try:
-            request = PAUSED if self._stops and stop_at(*self._stops) is not None else request
+            request = PAUSED if self._is_folder_stopped() else request
             decision = self.store.look(partial(decided_lookup, request=request))
             if decision is None:
                 return None
@@ -486,7 +489,7 @@ class Door:
     def _decided(self, tables: Tables, asked: Asked) -> Admission:
         now = self.store.clock.now()
         request = asked.request
-        if self._stops and stop_at(*self._stops) is not None:  # every other stop is looked for below
+        if self._is_folder_stopped():  # every other stop is looked for below
             return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, now)
         if isinstance(request, Decision):
             held = quarantine(tables, asked.body.caller, asked.digest, asked.rights.quarantine, now)
