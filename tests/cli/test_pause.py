@@ -8,7 +8,8 @@ from shutil import rmtree
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.policy.trust import stop_at, stopped
+from rightcall.policy.trust import EVERYWHERE, Stops, put_stop, stop_at, stopped
+from rightcall.policy.types import Pause
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, Terminal, write_trusted
 
@@ -186,6 +187,16 @@ def test_a_stop_that_is_a_link_to_nowhere_stops(tmp_path: Path) -> None:
         assert stop_at(str(stop)) is not None, target
         stop.unlink()
     assert stop_at(str(stop)) is None
+
+
+@pytest.mark.usefixtures("run")
+def test_no_call_begins_once_a_stop_was_put() -> None:
+    stops = Stops(EVERYWHERE)
+    for _ in range(5):
+        assert stops.standing() is None
+        put_stop(Pause("anna", "2030-01-01T00:00:00Z"))
+        assert stops.standing() is not None
+        put_stop(None)
 
 
 def test_whoever_removes_the_store_does_not_lift_the_stop(run: Runner, project: Path) -> None:

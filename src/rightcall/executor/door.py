@@ -52,7 +52,7 @@ from rightcall.executor.rights import (
 )
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
-from rightcall.policy.trust import places_of, stop_at
+from rightcall.policy.trust import Stops
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce, counted_from
 from rightcall.record.admission import (
@@ -203,7 +203,7 @@ class Door:
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store), self._policy.current)
-        self._stops = () if self._file is not None else places_of(os.path.join(os.path.realpath(self.root), ""))
+        self._stops = None if self._file is not None else Stops(os.path.join(os.path.realpath(self.root), ""))
         """Where it says that the folder is paused: its policy, and so its store, may be gone."""
         self._renew_redactor()
         self._loops = LoopNews()
@@ -406,7 +406,7 @@ class Door:
         return tables.paused() is not None or self._is_folder_stopped()
 
     def _is_folder_stopped(self) -> bool:
-        return bool(self._stops) and stop_at(*self._stops) is not None
+        return self._stops is not None and self._stops.standing() is not None
 
     def refuses(self, lookup: Lookup) -> Decision | None:
         """Why a request for a resource, a prompt or a completion is refused, recorded; None where it passes."""

@@ -16,7 +16,7 @@ from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_fol
 from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
-from rightcall.policy.trust import places_of, stop_at
+from rightcall.policy.trust import EVERYWHERE, Stops
 from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.admission import sweep
 from rightcall.record.shelf import Kind, MemoryShelf
@@ -80,7 +80,7 @@ class MemoryTables:
         self._bindings: dict[str, list[str]] = {}
         self._grants: dict[str, Grant] = {}
         self._pause: Pause | None = None
-        self._stops = places_of()
+        self._stops = Stops(EVERYWHERE)
         self._tokens: dict[str, Token] = {}
         self._credentials: dict[str, Credential] = {}
 
@@ -398,7 +398,7 @@ class MemoryTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
-        return self._pause or stop_at(*self._stops)
+        return self._pause or self._stops.standing()
 
     def own_pause(self) -> Pause | None:
         return self._pause

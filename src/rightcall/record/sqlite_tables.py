@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import astuple, replace
 
-from rightcall.policy.trust import places_of, put_stop, stop_at
+from rightcall.policy.trust import EVERYWHERE, Stops, put_stop
 from rightcall.policy.types import (
     HOUR,
     Approval,
@@ -216,8 +216,8 @@ class SqliteTables:
         """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
         self._marked = 0
-        self._stops = places_of()
-        self._folder, self._stops_of_folder = "", tuple[str, ...]()
+        self._stops = Stops(EVERYWHERE)
+        self._folder, self._stops_of_folder = "", Stops()
         self.withdraws = False
         """Whether something was taken back since the last commit that an older copy would bring back: a permission that
         was used, denied or revoked, or a stop."""
@@ -592,18 +592,18 @@ class SqliteTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
-        return self.own_pause() or stop_at(*self._stops)
+        return self.own_pause() or self._stops.standing()
 
     def own_pause(self) -> Pause | None:
         if self._pause is None:
             said = self.meta("paused")
             self._pause = (json.decode(said, type=Pause) if said else None,)
-        return self._pause[0] or (stop_at(*self._stops_of_folder) if self._folder else None)
+        return self._pause[0] or self._stops_of_folder.standing()
 
     def belong_to(self, folder: str) -> None:
         """The folder whose store it is, "" where somebody named the store: what stops one stops the other."""
         self._folder = os.path.join(os.path.realpath(folder), "") if folder else ""
-        self._stops_of_folder = places_of(self._folder) if folder else ()
+        self._stops_of_folder = Stops(self._folder) if folder else Stops()
 
     def put_pause(self, pause: Pause | None) -> None:
         """It is also kept outside: whoever removes the store does not lift the stop."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, json
 
-from rightcall.policy.trust import places_of, stop_at
+from rightcall.policy.trust import EVERYWHERE, Stops
 from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.postgres.connection import load_driver
 from rightcall.record.postgres.node import Chain
@@ -103,7 +103,7 @@ class PostgresTables:
         self._connection = connection
         self._clock = clock
         self._chain = chain
-        self._stops = places_of()
+        self._stops = Stops(EVERYWHERE)
         self._rollup: Rollup | None = None
         self._pending: list[Record] = []
         self._begins: dict[int, AuditEntry] = {}
@@ -500,7 +500,7 @@ class PostgresTables:
     # The emergency stop
 
     def paused(self) -> Pause | None:
-        return self.own_pause() or stop_at(*self._stops)
+        return self.own_pause() or self._stops.standing()
 
     def own_pause(self) -> Pause | None:
         row = self._one("SELECT value FROM meta WHERE name = 'paused'")
