@@ -9,12 +9,13 @@ import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from rightcall.tools.functions import local_tool
-from rightcall.tools.run import run
+from rightcall.tools.run import QUICK, Threads, run
 from support.tool_runs import arun, result_of, value_of
 
 
@@ -317,3 +318,39 @@ def test_many_calls_run_at_once_and_each_gets_its_own_result() -> None:
         return [result.value for result in await asyncio.gather(*calls)]
 
     assert asyncio.run(all_of_them()) == list(range(300))
+
+
+def test_calls_that_end_just_when_nobody_waits_any_more_get_their_results() -> None:
+    threads = Threads()
+
+    def takes(n: int) -> int:
+        end = perf_counter() + n % 5 * QUICK / 2
+        while perf_counter() < end:
+            pass
+        return n
+
+    async def all_of_them() -> list[Any]:
+        tool = local_tool(takes)
+        calls = [run(tool, {"n": n}, seconds=20, output=100, threads=threads) for n in range(400)]
+        return [(await call).value for call in calls]
+
+    assert asyncio.run(all_of_them()) == list(range(400))
+
+
+def test_a_function_that_needs_the_event_loop_has_it_after_quick_ones() -> None:
+    threads = Threads()
+
+    async def asked() -> str:
+        return "answer"
+
+    async def both() -> tuple[bool, Any]:
+        loop = asyncio.get_running_loop()
+        threads.are_quick = True
+
+        def ask() -> str:
+            return asyncio.run_coroutine_threadsafe(asked(), loop).result(20)
+
+        answer = await arun(ask, threads=threads)
+        return threads.are_quick, answer.value
+
+    assert asyncio.run(both()) == (False, "answer")

@@ -187,6 +187,8 @@ async def _drained(items: AsyncIterator[Any], output: int) -> Shaped:
 
 MOST = 64
 IDLE_SECONDS = 30.0
+QUICK = 0.0002
+"""Seconds within which the end of a short job is simply waited for: to be woken by it takes the event loop as long."""
 
 Tell = Callable[[Any, bool], None]
 
@@ -280,6 +282,8 @@ class Threads:
     def __init__(self, most: int = MOST, idle_seconds: float = IDLE_SECONDS) -> None:
         self._most = most
         self._idle_seconds = idle_seconds
+        self.are_quick = False
+        """Whether the last job was over sooner than it takes an event loop to wait for it."""
         self._lock = threading.Lock()
         self._forget_everything()
 
@@ -338,7 +342,9 @@ class Threads:
         """A thread's life."""
         job = inbox.get()
         while True:
+            began = perf_counter()
             outcome, kept = job.perform()
+            self.are_quick = perf_counter() - began < QUICK
             following = self._next(inbox) if kept else None
             job.end(outcome, kept)
             if not kept:
@@ -405,11 +411,15 @@ class Stopped(Struct, frozen=True):
 class _End:
     """The end of some work, as the event loop sees it. Waiting for it changes nothing about the work."""
 
-    __slots__ = ("_future", "_loop", "outcome", "reached")
+    __slots__ = ("_future", "_loop", "_met", "_token", "outcome", "reached")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] | None = None
+        self._met = threading.Lock()
+        self._met.acquire()
+        self._token = [None]
+        """Whoever takes it says which way the end is told: at once, or by the event loop."""
         self.reached = False
         self.outcome: Any = None
 
@@ -417,7 +427,27 @@ class _End:
         """From the thread that did the work."""
         if not kept:
             discard(outcome)
-        self._loop.call_soon_threadsafe(self.reach, outcome if kept else None)
+        outcome = outcome if kept else None
+        if self._takes():
+            self.reached, self.outcome = True, outcome
+            self._met.release()
+        else:
+            self._loop.call_soon_threadsafe(self.reach, outcome)
+
+    def is_met(self, seconds: float) -> bool:
+        """Whether it is reached by then, for which the whole event loop waits; to be asked once."""
+        if not self._met.acquire(timeout=seconds):
+            if self._takes():
+                return False
+            self._met.acquire()  # it is being told right now
+        return True
+
+    def _takes(self) -> bool:
+        try:
+            self._token.pop()
+        except IndexError:
+            return False
+        return True
 
     def reach(self, outcome: Any) -> None:
         self.reached, self.outcome = True, outcome
@@ -451,6 +481,8 @@ async def in_thread(threads: Threads, work: Callable[[], Any], deadline: float, 
         job = threads.start(partial(context.run, work), end.told)
     except NoThread as error:
         return Failed(f"The tool was not started: {error}.")
+    if end.is_met(QUICK if threads.are_quick else 0.0):
+        return end.outcome
     try:
         if await end.until(deadline):
             return end.outcome
