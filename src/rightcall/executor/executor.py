@@ -28,7 +28,7 @@ from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
-from rightcall.policy.watch import PolicyInForce, counted_from
+from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.memory import (
     Premises,
     existing_folder,
@@ -149,7 +149,7 @@ class Executor:
         """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
         self._tools = _by_name(listed(tools))
-        self._toolbox = self._built(self._placed(self._policy.current), self._tools)
+        self._toolbox = self._built(self._place(self._policy.current), self._tools)
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
@@ -275,7 +275,7 @@ class Executor:
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
         tools = {**self._tools, **_by_name(functions)}
-        self._toolbox = self._built(self._placed(self._policy.current), tools)
+        self._toolbox = self._built(self._place(self._policy.current), tools)
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
 
@@ -585,7 +585,7 @@ class Executor:
         try:
             if isinstance(new, ConfigError):
                 raise new
-            toolbox = self._built(self._placed(new), self._tools)
+            toolbox = self._built(self._place(new), self._tools)
         except ConfigError as error:  # nothing of it is taken, and everything stays as it was
             if self._policy.keep(str(error)):
                 self._note_policy("kept")
@@ -598,8 +598,8 @@ class Executor:
         self._warn_of_notices()
         return toolbox
 
-    def _placed(self, policy: Policy) -> Policy:
-        return counted_from(policy, self._policy_file, self.root)
+    def _place(self, policy: Policy) -> Policy:
+        return place_policy(policy, self._policy_file, self.root)
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
         premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))

@@ -25,7 +25,7 @@ from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import Budgets, Policy, Rights
 from rightcall.policy.types import Decision, Facts, Request, count_since
-from rightcall.policy.watch import counted_from
+from rightcall.policy.watch import place_policy
 from rightcall.record.memory import MemoryStore, Premises, store_path
 from rightcall.record.notes import remembered_tools
 from rightcall.record.tables import Store
@@ -122,7 +122,7 @@ def toolbox_of(
     others = [one for one in tools if not any(one is other for other in ours)]
     used = tuple(dict.fromkeys((KNOWN_PACK, *packs)))
     root = os.path.abspath(root)
-    policy = counted_from(policy, file, root)
+    policy = place_policy(policy, file, root)
     premises = Premises(root, file, store_path(policy, file, root))
     shipped = shipped_tools(premises, policy, MemoryStore, (*policy.packs, *used), Hands())
     own = {one.name: one for one in map(local_tool, ours)}

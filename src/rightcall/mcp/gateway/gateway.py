@@ -412,7 +412,7 @@ class Gateway:
         await self.settled()
         self.expect_able("resources")
         found = await self._library.homes_of(uri)
-        homes = await self._library.permitted(exchange, found)
+        homes = await self._library.permit(exchange, found)
         if found and not homes:
             return not_found(uri, exchange)
         exchange.client.subscribed.add(uri)

@@ -48,11 +48,11 @@ from rightcall.mcp.messages import (
     fields,
     identity,
     is_able,
-    looked_up,
     mapping,
     outcome_of,
     peer_of_handshake,
     peer_of_request,
+    read_lookup,
     refusal,
     tool_call,
     value,
@@ -444,7 +444,7 @@ class Calls:
 
     def look_up(self, line: Bytes, message: Message, method: str) -> Bytes | None:
         """A request for a resource, a prompt or a completion: it passes, or is refused here."""
-        params = looked_up(line)
+        params = read_lookup(line)
         if params is None:
             why = "a key of this request appears twice or almost, or its params cannot be read"
             self._ends.to_client(failure(message.id, INVALID_PARAMS, why))
