@@ -495,17 +495,9 @@ class Executor:
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
-            toolbox,
-            store,
-            self._cache,
-            self._redactor,
-            self.root,
-            self._setup.on_stage,
-            tighter,
-            until,
-            way.loops,
-            self._held,
-        )
+            toolbox, store, self._cache, self._redactor, self.root, on_stage=self._setup.on_stage, tighter=tighter,
+            until=until, loops=way.loops, held=self._held,
+        )  # fmt: skip
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
         servers = self._servers

@@ -479,7 +479,7 @@ class Endpoint:
                 reply.task.cancel()
             await asyncio.wait((reply.task,))  # until that is recorded
             raise
-        except BaseException:  # a client that closes the connection cancels its request
+        except Exception:  # its client has left, or cannot be answered: what it asked for ends
             client.leave()
             raise
 
