@@ -67,7 +67,6 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.jobs import Needs, Planned
 from rightcall.record.memory import (
     Held,
     existing_folder,
@@ -80,7 +79,7 @@ from rightcall.record.memory import (
     store_place,
 )
 from rightcall.record.notes import note_policy, packs_digest, policy_note
-from rightcall.record.tables import EndBody, Store, Tables, encode
+from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
     from typing import Unpack

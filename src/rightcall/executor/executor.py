@@ -472,8 +472,7 @@ class Executor:
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        from rightcall.executor.outcomes import asked_in_vain, nobody_answered
-        from rightcall.executor.pipeline import answered
+        from rightcall.executor.pipeline import answered, asked_in_vain, nobody_answered
 
         since = now()
         said, trouble = await answered(self, outcome.decision.approval, self._setup.ask, wait)

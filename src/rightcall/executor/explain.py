@@ -19,9 +19,9 @@ from rightcall.executor.calls import Written
 from rightcall.executor.door import Door
 from rightcall.executor.passage import request_of
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
-from rightcall.executor.rights import door_rights, full_name, known_tools, other_names, tool_name
+from rightcall.executor.rights import door_rights, known_tools, tool_name
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, other_names
 from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import Budgets, Policy, Rights
 from rightcall.policy.types import Decision, Facts, Request, count_since

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from rightcall.executor.calls import Who, Written, fault_body
 from rightcall.executor.passage import Here, deny_name
 from rightcall.executor.request import Ground, Occasion, attempt_request, build_request, canonical
-from rightcall.executor.rights import UNKNOWN, full_name, judge_names, names_meant, with_effects
+from rightcall.executor.rights import UNKNOWN, judge_names, with_effects
+from rightcall.executor.toolbox import full_name, names_meant
 from rightcall.policy.decide import harmless, inside, question_of
 from rightcall.policy.types import PAUSED, READING, Decision, Facts, Request
 from rightcall.record.tables import UNASKED, CallBody

@@ -13,15 +13,8 @@ from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
-from rightcall.executor.rights import (
-    DoorRights,
-    full_name,
-    judge_names,
-    names_meant,
-    own_name,
-    unknown_tool,
-)
-from rightcall.executor.toolbox import Equipped, Toolbox
+from rightcall.executor.rights import DoorRights, judge_names, own_name, unknown_tool
+from rightcall.executor.toolbox import Equipped, Toolbox, full_name, names_meant
 from rightcall.policy.decide import (
     denial,
     effect_denial,

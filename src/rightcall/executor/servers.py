@@ -24,8 +24,8 @@ from rightcall.executor.calls import Who, Written
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
-from rightcall.executor.rights import NOT_TOLD, full_name, names_meant, other_names
-from rightcall.executor.toolbox import Equipped, Pair, Toolbox
+from rightcall.executor.rights import NOT_TOLD
+from rightcall.executor.toolbox import Equipped, Pair, Toolbox, full_name, names_meant, other_names
 from rightcall.policy.settings import Policy, Rights, Server
 from rightcall.policy.types import Decision, Request
 from rightcall.record.admission import Admission, ApprovalQuestion

@@ -17,8 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rightcall.errors import StoreError
-from rightcall.record.jobs import Needs, Planned
-from rightcall.record.tables import Store
+from rightcall.record.tables import Needs, Planned, Store
 from rightcall.server.access import entrance_of
 
 LOOKING: Final = 1.0
