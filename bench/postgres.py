@@ -31,9 +31,9 @@ from bench.table import Figure, micro, render
 from rightcall import Executor
 from rightcall.policy.settings import Settings
 from rightcall.record.admission import finishing, pause
-from rightcall.record.jobs import Needs
 from rightcall.record.postgres import PostgresStore, writer
 from rightcall.record.postgres.batch import Wants, wants_of
+from rightcall.record.tables import Needs
 from rightcall.record.verify import verify_audit
 from support.approvals import request_of, say
 from support.postgres import Server, versions

@@ -133,7 +133,7 @@ def suggest_keywords(function: _F) -> _F:
     if code.co_flags & _ASYNCHRONOUS:
 
         @wraps(function)
-        async def awaited(*args: Any, **given: Any) -> Any:
+        async def call_awaited(*args: Any, **given: Any) -> Any:
             try:
                 begun = function(*args, **given)
             except TypeError:
@@ -141,7 +141,7 @@ def suggest_keywords(function: _F) -> _F:
                 raise
             return await begun
 
-        return cast("_F", awaited)
+        return cast("_F", call_awaited)
 
     @wraps(function)
     def called(*args: Any, **given: Any) -> Any:

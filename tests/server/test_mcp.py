@@ -231,7 +231,7 @@ def test_a_stop_ends_the_standing_streams_and_no_call() -> None:
             await asyncio.sleep(0)
         site.endpoint.stop()
         assert (await standing).is_over
-        draining = asyncio.create_task(site.endpoint.drained())
+        draining = asyncio.create_task(site.endpoint.drain())
         await asyncio.sleep(0)
         assert not draining.done()
         link.say({"id": link.said("tools/call")[0]["id"], "result": {"content": []}})

@@ -17,9 +17,8 @@ from rightcall.policy.decide import decide, scopes_of
 from rightcall.policy.settings import Limits, Settings, Window
 from rightcall.policy.types import Request, Scope
 from rightcall.record.admission import Admission, ApprovalQuestion, admit, finishing, needs_of
-from rightcall.record.jobs import Planned
 from rightcall.record.postgres import PostgresStore
-from rightcall.record.tables import CallBody, EndBody, Tables
+from rightcall.record.tables import CallBody, EndBody, Planned, Tables
 from support.approvals import canonical, digest, request_of
 
 DONE = EndBody("success", 1.0)

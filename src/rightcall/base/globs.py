@@ -121,12 +121,12 @@ def first_names(patterns: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...
     return (plain, begun) if all(plain) and all(begun) else None
 
 
-def seen_from(pattern: str, folder: str) -> list[str]:
+def shift_pattern(pattern: str, folder: str) -> list[str]:
     """What a pattern means below a folder that lies below where it counts from, as patterns that count from there. One
     with a class of characters matches more than it did: it is for what is denied.
 
-    >>> seen_from("sub/private/**", "sub"), seen_from("**/x", "sub"), seen_from("sub", "sub"), seen_from("a/b", "sub")
-    (['private/**'], ['**/x'], ['**'], [])
+    >>> [shift_pattern(pattern, "sub") for pattern in ("sub/private/**", "**/x", "sub", "a/b")]
+    [['private/**'], ['**/x'], ['**'], []]
     """
     found: dict[str, None] = {}
     for tokens in _tokens(folded(pattern)):

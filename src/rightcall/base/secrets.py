@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from msgspec.json import encode
 
-from rightcall.base.text import REDACTED, regex
+from rightcall.base.text import REDACTED, cut_counted, regex, render_json
 
 WHOLE = ("auth", "bearer", "pin", "cvc", "cvv", "x_auth", "basic_auth", "http_auth", "proxy_auth")
 """Secret as a whole name only: `auth` is, `use_auth` and `gpio_pin` are not."""
@@ -312,3 +312,42 @@ def _has_options(text: str) -> bool:
 
 def _type_of(thing: Any) -> str:
     return type(cast("object", thing)).__name__
+
+
+# ── what a record holds ──
+
+LONGEST_VALUE = 2000
+"""Characters of a text that a record keeps; its digest covers the whole."""
+LONGEST_SUMMARY = 200
+"""Characters of the line that a result is summed up in."""
+
+
+def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
+    """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
+    at as a whole, what was looked at last does not count: it may end with such a half."""
+    clean: str = redactor.beside(text[: most * 4], arguments)
+    return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
+
+
+def make_storable(value: Any, *, is_short: bool = False) -> Any:
+    """A value that a record can hold: plain JSON, long texts cut. `is_short`: it is known to be JSON, and not long."""
+    if is_short:
+        return value
+    try:
+        if len(encode(value)) <= LONGEST_VALUE:
+            return value
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return render_json(value, LONGEST_VALUE)
+    return _cut(value, 0)
+
+
+def _cut(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return cut_counted(value, LONGEST_VALUE, "d")
+    if isinstance(value, (dict, list)):
+        if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
+            return render_json(value, LONGEST_VALUE)
+        if isinstance(value, dict):
+            return {key: _cut(item, depth + 1) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return [_cut(item, depth + 1) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

@@ -214,7 +214,7 @@ _BARE = re.compile(r"\s*([\w.-]{1,60})\s*=\s*([A-Za-z][\w./*-]{0,60})\s*(?:#.*)?
 """A key, and a word without quotes for its value."""
 
 
-def _quoted(text: str, line: int) -> str:
+def _suggest_quotes(text: str, line: int) -> str:
     found = _BARE.fullmatch(text.split("\n")[line - 1].rstrip("\r"))
     if found is None:
         return ""
@@ -274,7 +274,8 @@ class Source:
             found = re.search(r" \(at line (\d+), column \d+\)$", str(fault))
             line = int(found[1]) if found else (self.text or "").count("\n") + 1
             reason = str(fault)[: found.start()] if found else str(fault).removesuffix(" (at end of document)")
-            raise self.error(f"not valid TOML: {reason}{_quoted(text, line)}", source=self.name, line=line) from None
+            advice = _suggest_quotes(text, line)
+            raise self.error(f"not valid TOML: {reason}{advice}", source=self.name, line=line) from None
         except ValueError as fault:  # a number of thousands of digits
             raise self.error(f"not valid TOML: {fault}", source=self.name) from None
         except RecursionError:

@@ -107,13 +107,13 @@ def main(argv: list[str] | None = None) -> int:
 
     ending = Ending()
 
-    def loaded() -> None:
+    def listen() -> None:
         ending.listen()
         if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     try:
-        code = _main(sys.argv[1:], loaded)
+        code = _main(sys.argv[1:], listen)
         return code if ending.code is None else ending.code
     except KeyboardInterrupt:  # when it was all but done
         return INTERRUPTED if ending.code is None else ending.code
@@ -137,16 +137,12 @@ def _hook(arguments: list[str]) -> int | None:
         return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
-def _nothing() -> None:
-    pass
-
-
-def _main(arguments: list[str], loaded: Callable[[], None] = _nothing) -> int:
+def _main(arguments: list[str], when_loaded: Callable[[], None] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # started with it closed: what is written goes nowhere
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as we live
     try:
-        code = _dispatch(arguments, loaded)
+        code = _dispatch(arguments, when_loaded)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -173,7 +169,7 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _dispatch(arguments: list[str], loaded: Callable[[], None]) -> int:
+def _dispatch(arguments: list[str], when_loaded: Callable[[], None] | None) -> int:
     from rightcall.cli.terminal import make_writable
 
     make_writable(sys.stdout)
@@ -188,14 +184,15 @@ def _dispatch(arguments: list[str], loaded: Callable[[], None]) -> int:
         return _version(arguments[1:])
     if first not in COMMANDS:
         return _complain(_no_such_command(first))
-    return _run(first, arguments[1:], loaded)
+    return _run(first, arguments[1:], when_loaded)
 
 
-def _run(command: str, arguments: list[str], loaded: Callable[[], None]) -> int:
+def _run(command: str, arguments: list[str], when_loaded: Callable[[], None] | None) -> int:
     from rightcall.errors import RightCallError
 
     parser, module = _part("options").parser_of(command)
-    loaded()
+    if when_loaded is not None:
+        when_loaded()
     options: Any = None
     try:
         parse = getattr(module, f"parse{suffix_of(command)}", None)

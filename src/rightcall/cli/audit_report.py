@@ -102,10 +102,10 @@ def call_lines(records: list[CallRecord], style: Style) -> list[str]:
 def detail(record: CallRecord) -> str:
     """What a line has room for: the reason where it did not go well, else the arguments and what came of them. Of a
     call that was only observed, first the rule that would have stopped it."""
-    return f"{escaped(record.would_by, 80)}: {_went(record)}" if record.would else _went(record)
+    return f"{escaped(record.would_by, 80)}: {_describe_course(record)}" if record.would else _describe_course(record)
 
 
-def _went(record: CallRecord) -> str:
+def _describe_course(record: CallRecord) -> str:
     if record.status in ("failed", "refused", "interrupted", "damaged"):
         return escaped(f"{record.rule}: {record.error}" if record.status == "refused" else record.error or "", _DETAIL)
     if record.status == "waiting":

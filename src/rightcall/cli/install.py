@@ -295,7 +295,7 @@ def _describe_install(change: Change, done: "Done", wish: Wish, place: str) -> l
         *_indented(notes_on(change, wish)),
         *_indented([host.after]),
         *_modes(host, change, f"{place}{_only(wish)}"),
-        *_overruled(host, change),
+        *_describe_overruling(host, change),
         f"Undo it with:     rightcall uninstall {host.name}{place}",
         "See if it works:  rightcall status",
     ]
@@ -325,7 +325,7 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
     ]
 
 
-def _overruled(host: Host, change: Change) -> list[str]:
+def _describe_overruling(host: Host, change: Change) -> list[str]:
     """Where the policy of this folder says another mode than was installed: that one counts."""
     installed = installed_in(host, change.path)
     if installed is None or not installed.hooks:
@@ -553,7 +553,7 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
     name, path, policy = installed.host.name, installed.path, installed.policy
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
-        modes = _modes_told([mode_in_force("wrap", mode_of(entry.ours), policy)])
+        modes = _list_modes([mode_in_force("wrap", mode_of(entry.ours), policy)])
         yield _of_try(tried, name, path, **modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
@@ -565,7 +565,7 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
             tried = Tried(untrusted)
         used = policy or policy_of_project(project_folder())
         gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
-        modes = _modes_told(_modes_of_hooks(installed))
+        modes = _list_modes(_modes_of_hooks(installed))
         yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps)
 
 
@@ -576,7 +576,7 @@ def _modes_of_hooks(installed: Installed) -> list[ModeInForce]:
     return [mode_in_force(installed.host.name, mode, used, found=named is None) for mode in said]
 
 
-def _modes_told(modes: list[ModeInForce]) -> dict[str, Any]:
+def _list_modes(modes: list[ModeInForce]) -> dict[str, Any]:
     """What counts, each once, and where it comes from."""
     return {"mode": list(dict.fromkeys(one.mode for one in modes)), "modes": [to_builtins(one) for one in modes]}
 

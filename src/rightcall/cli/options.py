@@ -111,7 +111,7 @@ class Parser(ArgumentParser):
         elif words and (flag := words[0].partition("=")[0]).startswith("-"):
             message = self._unknown(flag)
         elif "arguments are required" in message:
-            message = self.misspelt() or message
+            message = self.suggest_flag() or message
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
     def _check_value(self, action: Action, value: Any) -> None:
@@ -135,7 +135,7 @@ class Parser(ArgumentParser):
                 return f"`{old}` is now `{REMOVED[old]}`"
         return ""
 
-    def misspelt(self) -> str:
+    def suggest_flag(self) -> str:
         """What to say of the first flag that nobody knows but that is like one: it may be why something is missing."""
         known = {name for parser in family(self) for name in flags(parser)}
         given = self._given[: self._given.index("--") if "--" in self._given else None]
@@ -513,10 +513,10 @@ def store_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("Storage")
     group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
-    group.add_argument("--store", type=_store_named, metavar="FILE|URL", help=SHARED["--store"])
+    group.add_argument("--store", type=_parse_store, metavar="FILE|URL", help=SHARED["--store"])
 
 
-def _store_named(text: str) -> str:
+def _parse_store(text: str) -> str:
     """A file, or a database on a server that there is a store for."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
         kind = escaped(text.partition("://")[0], 40)

@@ -453,7 +453,7 @@ def report_each(
         except StoreError as fault:
             told = fault
             if is_server(place.path) and not only_looks:
-                missed, told = True, _not_done(place.path, word, fault, options)
+                missed, told = True, _explain_failure(place.path, word, fault, options)
             faults.append(told)
     whole = state_record(stopped()) | {"changed": changed}
     tell(
@@ -467,7 +467,7 @@ def report_each(
     return OK
 
 
-def _not_done(url: str, word: str, fault: StoreError, options: Namespace) -> StoreError:
+def _explain_failure(url: str, word: str, fault: StoreError, options: Namespace) -> StoreError:
     """In words that nobody takes for a stop that will hold once the server is back."""
     from rightcall.record.postgres.connection import read_address
 

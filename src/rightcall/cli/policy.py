@@ -39,7 +39,7 @@ from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
 from rightcall.executor.explain import Beside, served_tools
-from rightcall.executor.rights import full_name, names_meant
+from rightcall.executor.toolbox import full_name, names_meant
 from rightcall.hosts.adapter import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
 from rightcall.policy.effects import EFFECT_DOES, WORDED, EffectWord

@@ -42,7 +42,7 @@ from rightcall.cli.persons import (
 from rightcall.cli.terminal import Style, harmless_lines, many, say, say_json, style_for, table, tell, wrap
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.policy.settings import Policy
-from rightcall.policy.watch import counted_from
+from rightcall.policy.watch import place_policy
 from rightcall.record.admission import person
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.notes import note_change
@@ -234,7 +234,7 @@ def _require_terminal(instead: str) -> None:
 def desk_of(options: Namespace) -> "Desk":
     """Where changes are kept. Nothing is made by asking for it."""
     policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
-    policy = counted_from(policy, policy_path(options), root)
+    policy = place_policy(policy, policy_path(options), root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, policy_path(options), database))
     return Desk(desk_folder(database, root), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)

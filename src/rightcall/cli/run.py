@@ -313,7 +313,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         tool = _tool(known)
     except InputError as missing:
         # it may be why the tool is missing; where a tool is near, it is that tool's argument
-        if "did you mean" not in str(missing) and (misspelt := parser.misspelt()):
+        if "did you mean" not in str(missing) and (misspelt := parser.suggest_flag()):
             raise InputError(misspelt) from missing
         raise
     options = {option.name: option for option in tool_options(tool.schema, own)}

@@ -180,7 +180,7 @@ def _run_alone(options: Namespace, found: Assembled, policy: PolicyInForce, line
 
         return serve(
             service.app, address=(options.host, options.port), metrics=service.metrics,
-            told=Told(begun, stopping, None if endpoint is None else endpoint.drained, service.reload),
+            told=Told(begun, stopping, None if endpoint is None else endpoint.drain, service.reload),
         )  # fmt: skip
 
 

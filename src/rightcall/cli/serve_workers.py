@@ -111,7 +111,7 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
             say_stopping(running, endpoint, lines.say)
 
         server = WorkerServer(
-            service.app, seat, service.metrics, service.condition, Told(begun, stopping, seat.drained, lambda: None)
+            service.app, seat, service.metrics, service.condition, Told(begun, stopping, seat.drain, lambda: None)
         )
         try:
             return server.run_bound()

@@ -71,7 +71,7 @@ def report(
         _section("Callers:", _callers(figures, style, signs), style),
         _section("Through the Proxy:", _passed(figures.passed, style, signs), style),
         _section("Refusals by Rule:", _counted(figures.refusals, style, signs), style),
-        _section("Mode Observe:", _observed(observed, style, signs), style),
+        _section("Mode Observe:", _describe_observed(observed, style, signs), style),
         _section("Repairs by Strategy:", _counted(figures.repairs, style, signs), style),
         _section("Repairs by Provider:", _by_provider(figures, style, signs), style),
         _section("Repairs by Tool:", _repaired(figures.repairs_by_tool, "tool", style, signs), style),
@@ -169,7 +169,7 @@ def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]
     return chart([Row(escaped(name), number, f"{number:,}") for name, number in counts.items()], style, signs)
 
 
-def _observed(observed: Observed, style: Style, signs: Signs) -> list[str]:
+def _describe_observed(observed: Observed, style: Style, signs: Signs) -> list[str]:
     """Calls that ran because nothing is refused there yet: what would have become of them."""
     if not observed.calls:
         return []

@@ -19,11 +19,11 @@ from rightcall.base.letters import right_to_left_words, visible
 from rightcall.console.questions import Piece, TextLine, line_pieces
 from rightcall.errors import AnswerError, ConfigError, ToolFailure
 from rightcall.policy.types import SECOND
-from rightcall.policy.watch import counted_from
+from rightcall.policy.watch import place_policy
 from rightcall.record.calls import CallRecord, call
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.tables import Tables
-from rightcall.tools.write.apply import parts_done
+from rightcall.tools.write.apply import show_done
 from rightcall.tools.write.changes import Filed, JournalEntry, Shown
 from rightcall.tools.write.desk import Desk, distrust
 
@@ -55,7 +55,7 @@ def desk_of(site: "Site") -> Desk | None:
         return None
     policy, root = site.policy(), existing_folder(site.root)
     source = policy.source if os.path.isfile(policy.source) else None
-    policy = counted_from(policy, source, root)
+    policy = place_policy(policy, source, root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, source, database))
     sight = Sight(root, path_rules(denied, paths.allow, paths.dotfiles))
@@ -100,13 +100,13 @@ class Done(Struct, frozen=True):
     """Why not all of it is shown."""
 
 
-def done_of(desk: Desk, filed: Filed) -> Done:
+def diff_change(desk: Desk, filed: Filed) -> Done:
     """Shown also where it cannot be undone any more."""
     entry = filed.entry
     if not filed.kept:
         return Done(entry.id, [], "The content is no longer kept: newer changes needed the room.")
     try:
-        parts = parts_done(desk, filed)
+        parts = show_done(desk, filed)
     except ToolFailure as error:
         return Done(entry.id, [], f"{error}.")
     shown: list[Shown] = []
@@ -118,7 +118,7 @@ def done_of(desk: Desk, filed: Filed) -> Done:
     return Done(entry.id, part_diffs(shown), told)
 
 
-def done_by(site: "Site", call: CallRecord) -> Done | None:
+def find_change(site: "Site", call: CallRecord) -> Done | None:
     """The change that a call made, as its result names it; None where it made none, or where the change is another's:
     what stands in a result may be written by a server."""
     named = _MADE.search(call.summary) if call.status == "success" else None
@@ -131,7 +131,7 @@ def done_by(site: "Site", call: CallRecord) -> Done | None:
         return None
     if desk is None or filed is None or not _is_of(filed.entry, call):
         return None
-    return done_of(desk, filed)
+    return diff_change(desk, filed)
 
 
 def call_of(tables: Tables, entry: JournalEntry) -> int:

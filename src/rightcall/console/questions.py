@@ -189,7 +189,7 @@ def _sentence(approval: Approval, value: Any, effects: list[str]) -> str:
     return f"{caller} wants to run {tool} once, {how}.{can}"
 
 
-def told_after(approval: Approval, count: int | None, now: int) -> str:
+def describe_answer(approval: Approval, count: int | None, now: int) -> str:
     """What was answered, in one sentence; `count` is how many arguments the call had, where that is known."""
     tool, caller, by = visible(approval.tool), visible(approval.caller), visible(approval.by)
     if approval.kind != "call":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rightcall.executor.prompt import system_prompt
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
-    from rightcall.executor.rights import full_name
+    from rightcall.executor.toolbox import full_name
 else:
     __getattr__, __dir__ = front(
         __name__,
@@ -35,7 +35,7 @@ else:
             "prompt": "system_prompt",
             "question": "View question_lines view",
             "request": "canonical",
-            "rights": "full_name",
+            "toolbox": "full_name",
         },
     )
 

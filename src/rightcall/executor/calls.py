@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from rightcall import LateLog
 from rightcall.base.globs import loosely
 from rightcall.base.json.marks import used
-from rightcall.base.secrets import Redactor
-from rightcall.base.text import cut_counted, escaped, render_json
+from rightcall.base.secrets import LONGEST_SUMMARY, LONGEST_VALUE, Redactor, make_storable, redact_text
+from rightcall.base.text import cut_end, escaped, render_json
 from rightcall.errors import CallError, StoreError
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, names_of
@@ -30,10 +30,9 @@ from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs, Store,
 from rightcall.types import Batch, Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
 
 LONGEST_EMISSION = 4000
-LONGEST_VALUE = 2000
+"""Characters of what a model wrote that a record keeps; its digest covers the whole."""
 LONGEST_CALLER = 200
 _LONGEST_LABEL = 1000
-"""Characters of a text that a record keeps; its digest covers the whole."""
 
 UNNAMED = "(unknown)"
 """In place of a tool's name that could hold anything."""
@@ -235,13 +234,11 @@ def end_body(
     result: Result, summary: str, arguments: Any, redactor: Redactor, *, tokens: int = 0, answer: str = ""
 ) -> EndBody:
     """What came of a call; a tool that quotes its secret arguments is not quoted."""
-    from rightcall.executor.messages import LONGEST, short  # late: a call that only begins has nothing to show
-
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
         error=None if result.error is None else redact_text(result.error, LONGEST_VALUE, arguments, redactor),
-        summary=short(redact_text(summary, LONGEST + 1, arguments, redactor)),
+        summary=cut_end(redact_text(summary, LONGEST_SUMMARY + 1, arguments, redactor), LONGEST_SUMMARY),
         tokens=tokens,
         cached=result.cached,
         answer=answer,
@@ -338,37 +335,6 @@ def _emission(written: Written, redactor: Redactor) -> Any:
         return redact_text(written.name, LONGEST_VALUE, written.arguments, redactor)
     name = redact_text(found.name, LONGEST_VALUE, written.arguments, redactor)
     return {"name": name, "arguments": make_storable(redactor.beside(found.arguments, written.arguments))}
-
-
-def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
-    """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
-    at as a whole, what was looked at last does not count: it may end with such a half."""
-    clean: str = redactor.beside(text[: most * 4], arguments)
-    return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
-
-
-def make_storable(value: Any, *, is_short: bool = False) -> Any:
-    """A value that a record can hold: plain JSON, long texts cut. `is_short`: it is known to be JSON, and not long."""
-    if is_short:
-        return value
-    try:
-        if len(json.encode(value)) <= LONGEST_VALUE:
-            return value
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return render_json(value, LONGEST_VALUE)
-    return _cut(value, 0)
-
-
-def _cut(value: Any, depth: int) -> Any:
-    if isinstance(value, str):
-        return cut_counted(value, LONGEST_VALUE, "d")
-    if isinstance(value, (dict, list)):
-        if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
-            return render_json(value, LONGEST_VALUE)
-        if isinstance(value, dict):
-            return {key: _cut(item, depth + 1) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        return [_cut(item, depth + 1) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
 
 
 def kept_repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:

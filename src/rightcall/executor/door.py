@@ -54,7 +54,7 @@ from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.trust import Stops
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
-from rightcall.policy.watch import PolicyInForce, counted_from
+from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.admission import (
     Admission,
     Reply,
@@ -67,7 +67,6 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.jobs import Needs, Planned
 from rightcall.record.memory import (
     Held,
     existing_folder,
@@ -80,7 +79,7 @@ from rightcall.record.memory import (
     store_place,
 )
 from rightcall.record.notes import note_policy, packs_digest, policy_note
-from rightcall.record.tables import EndBody, Store, Tables, encode
+from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -410,7 +409,7 @@ class Door:
 
     def refuses(self, lookup: Lookup) -> Decision | None:
         """Why a request for a resource, a prompt or a completion is refused, recorded; None where it passes."""
-        from rightcall.executor.lookups import decided_lookup, lookup_request, refused_body  # late: as above
+        from rightcall.executor.lookups import decide_lookup, lookup_request, make_refusal  # late: as above
 
         self._look()
         caller, now = lookup.caller or self.caller, self.store.clock.now()
@@ -418,11 +417,11 @@ class Door:
         request = lookup_request(here, map(tool_name, self._known.get(lookup.space, ())), lookup, now)
         try:
             request = PAUSED if self._is_folder_stopped() else request
-            decision = self.store.look(partial(decided_lookup, request=request))
+            decision = self.store.look(partial(decide_lookup, request=request))
             if decision is None:
                 return None
             decision = replace(decision, reason=reason_told(decision.reason, lookup.params, self._redactor))
-            body = refused_body(here, self._who(caller, lookup.context), lookup)
+            body = make_refusal(here, self._who(caller, lookup.context), lookup)
             work = partial(refuse, caller=caller, digest=body.digest, decision=decision, body=body, at=now)
             return self.store.transact(work).decision
         except StoreError as error:
@@ -430,12 +429,12 @@ class Door:
 
     def leaves_out(self, space: str, caller: str | None = None) -> bool:
         """Whether a caller may use nothing of a server."""
-        from rightcall.executor.lookups import left_out
+        from rightcall.executor.lookups import deny_server
 
         self._look()
         here = self._here(caller or self.caller, space)
         is_watched = here.policy.mode_for("", here.host) == "observe"
-        return not is_watched and left_out(here, map(tool_name, self._known.get(space, ()))) is not None
+        return not is_watched and deny_server(here, map(tool_name, self._known.get(space, ()))) is not None
 
     def _who(self, caller: str, context: str | None, step: str | None = None) -> Who:
         return Who(
@@ -565,7 +564,7 @@ class Door:
     def _under(self, policy: Policy) -> Policy:
         known = {folder for folder, _, _ in self._held}
         self._held += held_folders({one.cwd for one in policy.servers.values() if one.cwd} - known)
-        placed = counted_from(policy, self._file, self.root)
+        placed = place_policy(policy, self._file, self.root)
         return door_policy(placed, self.host, self._setup.mode, strict=self._setup.strict)
 
     def _rights_of(self, caller: str, space: str) -> DoorRights:

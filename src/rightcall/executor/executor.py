@@ -28,7 +28,7 @@ from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
-from rightcall.policy.watch import PolicyInForce, counted_from
+from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.memory import (
     Premises,
     existing_folder,
@@ -149,7 +149,7 @@ class Executor:
         """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
         self._tools = _by_name(listed(tools))
-        self._toolbox = self._built(self._placed(self._policy.current), self._tools)
+        self._toolbox = self._built(self._place(self._policy.current), self._tools)
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
@@ -275,7 +275,7 @@ class Executor:
     def register(self, *functions: Any) -> None:
         """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
         tools = {**self._tools, **_by_name(functions)}
-        self._toolbox = self._built(self._placed(self._policy.current), tools)
+        self._toolbox = self._built(self._place(self._policy.current), tools)
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
 
@@ -472,8 +472,7 @@ class Executor:
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        from rightcall.executor.outcomes import asked_in_vain, nobody_answered
-        from rightcall.executor.pipeline import answered
+        from rightcall.executor.pipeline import answered, asked_in_vain, nobody_answered
 
         since = now()
         said, trouble = await answered(self, outcome.decision.approval, self._setup.ask, wait)
@@ -495,17 +494,9 @@ class Executor:
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
-            toolbox,
-            store,
-            self._cache,
-            self._redactor,
-            self.root,
-            self._setup.on_stage,
-            tighter,
-            until,
-            way.loops,
-            self._held,
-        )
+            toolbox, store, self._cache, self._redactor, self.root, on_stage=self._setup.on_stage, tighter=tighter,
+            until=until, loops=way.loops, held=self._held,
+        )  # fmt: skip
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
         servers = self._servers
@@ -585,7 +576,7 @@ class Executor:
         try:
             if isinstance(new, ConfigError):
                 raise new
-            toolbox = self._built(self._placed(new), self._tools)
+            toolbox = self._built(self._place(new), self._tools)
         except ConfigError as error:  # nothing of it is taken, and everything stays as it was
             if self._policy.keep(str(error)):
                 self._note_policy("kept")
@@ -598,8 +589,8 @@ class Executor:
         self._warn_of_notices()
         return toolbox
 
-    def _placed(self, policy: Policy) -> Policy:
-        return counted_from(policy, self._policy_file, self.root)
+    def _place(self, policy: Policy) -> Policy:
+        return place_policy(policy, self._policy_file, self.root)
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
         premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))

@@ -19,13 +19,13 @@ from rightcall.executor.calls import Written
 from rightcall.executor.door import Door
 from rightcall.executor.passage import request_of
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
-from rightcall.executor.rights import door_rights, full_name, known_tools, other_names, tool_name
+from rightcall.executor.rights import door_rights, known_tools, tool_name
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, other_names
 from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import Budgets, Policy, Rights
 from rightcall.policy.types import Decision, Facts, Request, count_since
-from rightcall.policy.watch import counted_from
+from rightcall.policy.watch import place_policy
 from rightcall.record.memory import MemoryStore, Premises, store_path
 from rightcall.record.notes import remembered_tools
 from rightcall.record.tables import Store
@@ -122,7 +122,7 @@ def toolbox_of(
     others = [one for one in tools if not any(one is other for other in ours)]
     used = tuple(dict.fromkeys((KNOWN_PACK, *packs)))
     root = os.path.abspath(root)
-    policy = counted_from(policy, file, root)
+    policy = place_policy(policy, file, root)
     premises = Premises(root, file, store_path(policy, file, root))
     shipped = shipped_tools(premises, policy, MemoryStore, (*policy.packs, *used), Hands())
     own = {one.name: one for one in map(local_tool, ours)}

@@ -11,7 +11,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall import LateLog
-from rightcall.base.files.guarded import LONGEST, unpadded
+from rightcall.base.files.guarded import LONGEST, drop_padding
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
@@ -252,7 +252,7 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
         return ""
     if kind in _UNSURE_KINDS and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
         return ""
-    return text if len(bare) <= LONGEST or is_named else unpadded(bare)
+    return text if len(bare) <= LONGEST or is_named else drop_padding(bare)
 
 
 def _is_address(plain: str, kind: Kind, bare: str) -> bool:

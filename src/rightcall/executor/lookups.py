@@ -14,9 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.executor.calls import Who, Written, fault_body
-from rightcall.executor.passage import Here, not_permitted
+from rightcall.executor.passage import Here, deny_name
 from rightcall.executor.request import Ground, Occasion, attempt_request, build_request, canonical
-from rightcall.executor.rights import UNKNOWN, full_name, judge_names, names_meant, with_effects
+from rightcall.executor.rights import UNKNOWN, judge_names, with_effects
+from rightcall.executor.toolbox import full_name, names_meant
 from rightcall.policy.decide import harmless, inside, question_of
 from rightcall.policy.types import PAUSED, READING, Decision, Facts, Request
 from rightcall.record.tables import UNASKED, CallBody
@@ -38,7 +39,7 @@ class Lookup(Struct, frozen=True):
 
     method: str
     params: Mapping[str, Any]
-    """What it names, as `mcp.messages.looked_up` reads it."""
+    """What it names, as `mcp.messages.read_lookup` reads it."""
     caller: str | None = None
     space: str = ""
     """The server that would answer it."""
@@ -49,7 +50,7 @@ def lookup_request(here: Here, tools: Iterable[str], lookup: Lookup, at: int) ->
     """What is to be decided; None where calls are only watched. `tools` are those that the server has told."""
     if here.policy.mode_for(lookup.method, here.host) == "observe":
         return None
-    against = left_out(here, tools)
+    against = deny_server(here, tools)
     if against is not None:
         return against
     whole, given = full_name(here.space, lookup.method), dict(lookup.params)
@@ -73,34 +74,34 @@ def _verdict(whole: str, given: Mapping[str, Any]) -> Verdict:
     return Verdict(True, call, call)
 
 
-def left_out(here: Here, tools: Iterable[str]) -> Decision | None:
+def deny_server(here: Here, tools: Iterable[str]) -> Decision | None:
     """Why a caller may use none of a server's tools, known or not: then it may use nothing else of it."""
     against = None
     for bare in (*tools, _ANY):
         whole = full_name(here.space, bare)
-        against = not_permitted(here, whole, bare, whole, names_meant(here.space, bare))
+        against = deny_name(here, whole, bare, whole, names_meant(here.space, bare))
         if against is None:
             return None
     return against
 
 
-def decided_lookup(facts: Facts, request: Request | Decision | None) -> Decision | None:
+def decide_lookup(facts: Facts, request: Request | Decision | None) -> Decision | None:
     """The refusal, None where it passes."""
     if facts.paused() is not None:
         return PAUSED
     if request is None or isinstance(request, Decision):
         return request
-    return inside(request, facts) or harmless(request, facts) or _unasked(request)
+    return inside(request, facts) or harmless(request, facts) or _deny_question(request)
 
 
-def refused_body(here: Here, who: Who, lookup: Lookup) -> CallBody:
+def make_refusal(here: Here, who: Who, lookup: Lookup) -> CallBody:
     """How a refusal is recorded."""
     whole, given = full_name(here.space, lookup.method), dict(lookup.params)
     body = fault_body(Written(_verdict(whole, given), whole), who, here.redactor)
     return replace(body, tool=whole, wire=here.host, rights=here.rights.rights.digest, inputs=UNASKED)
 
 
-def _unasked(request: Request) -> Decision | None:
+def _deny_question(request: Request) -> Decision | None:
     """What a person would be asked about. An address that means something to its server only is no address to judge,
     unless the policy has rules for addresses."""
     asked, urls = question_of(request), request.rights.urls

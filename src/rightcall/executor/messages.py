@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from rightcall.base.json.marks import is_list, is_object
-from rightcall.base.text import cut_end, escaped, estimate, regex, render_json, wire_name
+from rightcall.base.secrets import LONGEST_SUMMARY
+from rightcall.base.text import escaped, estimate, regex, render_json, wire_name
 from rightcall.catalog.tool import Tool
 from rightcall.executor.trimming import NOTHING, Fit, Measure, Pairs, View, cut_text, look, weigh
 from rightcall.policy.types import RENAMED, Decision, Metadata, Status
@@ -239,17 +240,11 @@ def _boundary(text: str) -> str:
 # ── summary ──
 # A result in one line, for the audit (design 002 §9).
 
-LONGEST = 200
 GENEROUS = 1000
 """Characters of a summary that is still looked through for secrets: a secret that was cut is not known for one."""
 
 
-def short(line: str) -> str:
-    """A summary as it is kept: at most 200 characters."""
-    return cut_end(line, LONGEST)
-
-
-def summarise(tool: str, value: Any, most: int = LONGEST) -> str:
+def summarise(tool: str, value: Any, most: int = LONGEST_SUMMARY) -> str:
     """`Read 3 lines from src/app.py`; of other tools the beginning of the result as JSON. At most 200 characters, or
     as many as are asked for.
 

@@ -13,15 +13,8 @@ from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
-from rightcall.executor.rights import (
-    DoorRights,
-    full_name,
-    judge_names,
-    names_meant,
-    own_name,
-    unknown_tool,
-)
-from rightcall.executor.toolbox import Equipped, Toolbox
+from rightcall.executor.rights import DoorRights, judge_names, own_name, unknown_tool
+from rightcall.executor.toolbox import Equipped, Toolbox, full_name, names_meant
 from rightcall.policy.decide import (
     denial,
     effect_denial,
@@ -300,7 +293,7 @@ def _named(here: Here, bare: str, name: str) -> Named:
     whole, written = full_name(here.space, bare), full_name(here.space, name)
     others = (*names_meant(here.space, bare), *(names_meant(here.space, name) if name != bare else ()), name)
     found = Named(
-        whole, others, not_permitted(here, whole, bare, written, others), _others(others, whole),
+        whole, others, deny_name(here, whole, bare, written, others), _others(others, whole),
         is_repeatable(here.rights.rights, whole), here.policy.mode_for(bare, here.host) == "observe",
     )  # fmt: skip
     if len(here.names) < _MOST_NAMES and len(bare) + len(name) <= _LONGEST_NAMES:
@@ -321,7 +314,7 @@ def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name != whole))
 
 
-def not_permitted(here: Here, whole: str, bare: str, written: str, others: tuple[str, ...]) -> Decision | None:
+def deny_name(here: Here, whole: str, bare: str, written: str, others: tuple[str, ...]) -> Decision | None:
     """What the caller may not use comes first, so that no hint tells of it."""
     rights = here.rights.rights
     for name in dict.fromkeys((whole, written, *others)):

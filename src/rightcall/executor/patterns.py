@@ -44,12 +44,12 @@ def pattern_rule(pattern: str, said: Paths, rules: PathRules, ground: Ground, *,
     try:
         for form in pattern_forms(pattern):
             head, tail = _split(form)
-            for folder, led in _led(ground.base, starts, head):
+            for folder, led in _follow_heads(ground.base, starts, head):
                 under = below(led, ground.base)
                 if led != os.path.join(folder, head).rstrip("/"):
                     rule = _rule_of(under, rules) if not tail else _rule_in(under, tail, said)
                 if rule is None and tail and shown:
-                    rule = next(_named(_matches(led, tail.split("/")), rules, ground.base), None)
+                    rule = next(_find_rules(_matches(led, tail.split("/")), rules, ground.base), None)
                 if rule is not None:
                     return rule
     except (GlobFault, Unjudged):
@@ -68,7 +68,7 @@ def _split(form: str) -> tuple[str, str]:
     return "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
 
-def _led(base: str, starts: Iterable[str], head: str) -> Iterator[tuple[str, str]]:
+def _follow_heads(base: str, starts: Iterable[str], head: str) -> Iterator[tuple[str, str]]:
     """Each folder that a pattern may count from, and where its beginning leads from there."""
     for start in starts:
         if start != NOWHERE:
@@ -80,7 +80,7 @@ def _rule_in(folder: str, tail: str, said: Paths) -> str | None:
     return glob_rule(f"{escape(folder)}/{tail}", said.deny, said.allow, said.dotfiles)
 
 
-def _named(found: Iterable[str], rules: PathRules, base: str) -> Iterator[str]:
+def _find_rules(found: Iterable[str], rules: PathRules, base: str) -> Iterator[str]:
     for path in islice(found, _MOST_SEEN):
         to = follow(path)
         rule = UNJUDGED if to == NOWHERE else _rule_of(below(path, base), rules) or _rule_of(below(to, base), rules)

@@ -1,4 +1,4 @@
-"""The order in which every call goes, and nothing else: `Pipeline.run` is the whole of it.
+"""The order in which every call goes: `Pipeline.run` is the whole of it. And what a call comes to: its outcome.
 
     check ─▶ authorise, record ─▶ execute ─▶ record ─▶ present
 
@@ -8,7 +8,7 @@ Authorising and the first record are one transaction (`record/admission.py`): no
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable
 from os import urandom
@@ -20,14 +20,15 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import is_another_name, is_guarded
 from rightcall.base.json.marks import is_object
-from rightcall.base.secrets import Redactor
-from rightcall.base.text import escaped, estimate
+from rightcall.base.secrets import LONGEST_SUMMARY, Redactor
+from rightcall.base.text import cut_end, escaped, estimate
 from rightcall.errors import AnswerError, StoreError
 from rightcall.executor.calls import (
     OnStage,
     Stopwatch,
     Who,
     Written,
+    as_written,
     call_body,
     end_body,
     equipped,
@@ -39,12 +40,12 @@ from rightcall.executor.calls import (
     question,
     reason_told,
     record_later,
+    stubborn_hint,
     tell_people,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.messages import Content, Outcome, content, error_content, mark_as_data
-from rightcall.executor.outcomes import ran, refused
 from rightcall.executor.request import (
     UNREADABLE,
     Ground,
@@ -55,7 +56,8 @@ from rightcall.executor.request import (
     canonical,
 )
 from rightcall.executor.toolbox import Equipped, Toolbox
-from rightcall.policy.decide import quarantine
+from rightcall.policy.decide import may_use, quarantine
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import Budgets, Rights
 from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
 from rightcall.record.admission import (
@@ -68,14 +70,13 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.jobs import Planned
 from rightcall.record.memory import Held
-from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
+from rightcall.record.tables import UNASKED, CallBody, EndBody, Planned, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
 from rightcall.tools.state import Cache, is_keepable, place_arguments, state_of, tells_changes, tracing
-from rightcall.types import Call
+from rightcall.types import Call, Verdict
 
 log = logging.getLogger("rightcall")
 
@@ -529,3 +530,78 @@ async def _ask_host(desk: Desk, id: str, ask: Ask) -> tuple[Answered, str]:
 
 def _approval(desk: Desk, id: str) -> Approval | None:
     return desk.store.look(lambda tables: tables.approval(id))
+
+
+# ── outcomes ──
+# What a call comes to, as whoever made it is told, with the text for the model.
+
+
+def refused(
+    written: Written, admission: Admission, found: Equipped | None, rights: Rights, stages: Mapping[str, float]
+) -> Outcome:
+    """A call that did not run, or that waits for a person. A name that it was mapped to is only told to a caller who
+    may know of that tool."""
+    decision, verdict = admission.decision, written.verdict
+    waiting = decision.kind == "ask"
+    pending = f"Approval {decision.approval} is pending. Do not retry yet. After approval, send the identical call."
+    hint = pending if waiting else stubborn_hint(admission, decision.hint)
+    known = found is not None and may_use(rights, found.tool.name, own=found.own, effects=found.tool.effects)
+    name = found.tool.name if found is not None and known else as_written(written, written.name)
+    content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
+    return Outcome(
+        ok=False,
+        tool=name,
+        content=f"{content}\n{mark_as_data(name, summary)}" if summary else content,
+        error=decision.reason,
+        hint=hint,
+        decision=decision,
+        status="waiting" if waiting else "refused",
+        call=verdict.call,
+        repairs=verdict.repairs,
+        metadata=Metadata(call=admission.call, recorded=admission.call > 0, stages=stages),
+        to_allow="" if found is None else _to_allow(decision, found),
+    )
+
+
+def _to_allow(decision: Decision, found: Equipped) -> str:
+    line = line_to_add(decision.rule, found.tool.name, found.tool.effects)
+    if decision.rule == "allowlist" and found.local is not None and not found.tool.effects_declared:
+        line = f'declare what it does, such as effects=["read"], or {line}'
+    if decision.kind != "ask":
+        return line
+    return "; ".join(part for part in (f"run `rightcall approvals approve {decision.approval}`", line) if part)
+
+
+def ran(
+    call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Content, metadata: Metadata,
+) -> Outcome:  # fmt: skip
+    """A call that ran, whatever came of it."""
+    outcome = Outcome(
+        ok=result.ok,
+        tool=call.name,
+        content=shown.text,
+        result=result.value,
+        error=result.error,
+        decision=decision,
+        status="success" if result.ok else "failed",
+        call=call,
+        repairs=verdict.repairs,
+        summary=cut_end(shown.summary, LONGEST_SUMMARY),
+        metadata=metadata,
+    )
+    if verdict.mode == "warn" and verdict.problems and verdict.hint:
+        return replace(outcome, hint=verdict.hint, content=f"{shown.text}\n\n{verdict.hint}")
+    return outcome
+
+
+def nobody_answered(outcome: Outcome) -> Outcome:
+    """A call whose question has expired while it waited: nobody to ask means no."""
+    error = "Approval timed out. The call did not run"
+    hint = "Sending the identical call again asks again."
+    return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))
+
+
+def asked_in_vain(outcome: Outcome, trouble: str) -> Outcome:
+    """A call that still waits, because the host's own way of asking failed."""
+    error = f"{outcome.error}. {trouble}" if outcome.error else trouble
+    return replace(outcome, error=error, content=error_content(error, outcome.hint))

@@ -250,7 +250,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
         findings, commanded, visible = judged.findings, judged.arguments, judged.paths
     if tool.rules.globs or inner:
-        findings = (*_globbed(tool, arguments, inner, rights, _patterned(root, base, folders, paths)), *findings)
+        findings = (*_globbed(tool, arguments, inner, rights, _pattern_ground(root, base, folders, paths)), *findings)
     if visible:
         base = base or follow(root)
     return replace(
@@ -266,7 +266,7 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     )
 
 
-def _patterned(root: str, base: str, folders: tuple[str, ...], paths: tuple[_Path, ...]) -> "Patterned":
+def _pattern_ground(root: str, base: str, folders: tuple[str, ...], paths: tuple[_Path, ...]) -> "Patterned":
     from rightcall.executor.patterns import Ground as Patterned  # late: few tools take patterns
 
     base = base or follow(root)

@@ -22,7 +22,7 @@ from rightcall.catalog.packs import load_pack
 from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import ALL_EFFECTS, Pack, PackTool
 from rightcall.errors import RightCallError
-from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, names_meant
 from rightcall.gate.gate import Gate, arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
 from rightcall.policy.decide import denial, effect_denial, is_outside, permission
 from rightcall.policy.settings import (
@@ -97,8 +97,6 @@ def asked_effects(server: Server | None, tool: str) -> frozenset[Effect] | None:
 log = LateLog()
 
 NAMELESS = "tool"
-_LONGEST_SPLIT = 1000
-"""Characters of a name that is split; a longer one is meant by every denial."""
 _HARMLESS: frozenset[Effect] = frozenset[Effect](("read", "network"))
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
@@ -128,38 +126,6 @@ _SAYING_ARGUMENTS = frozenset(
 )
 _ALSO = ("title", "annotations", "outputSchema", "execution", "icons")
 """What else of a server's definition clients and models read."""
-
-
-def full_name(space: str, tool: str) -> str:
-    """As policy and audit call it."""
-    return f"{space}/{tool}" if space else tool
-
-
-def other_names(space: str, tool: str) -> tuple[str, ...]:
-    """How else a server's tool is called: without the server, or as hosts name it to their models.
-
-    >>> other_names("files", "read_file")
-    ('read_file', 'mcp__files__read_file')
-    """
-    return (tool, f"mcp__{space}__{tool}") if space else ()
-
-
-def names_meant(space: str, tool: str) -> tuple[str, ...]:
-    """How else a rule may call it. Where the separator stands in the tool's name too, nobody knows where the server's
-    name ends: every part may be meant.
-
-    >>> names_meant("a", "b__read")
-    ('b__read', 'mcp__a__b__read', 'read', 'a__b/read')
-    """
-    names = other_names(space, tool)
-    if "__" not in tool or len(tool) > _LONGEST_SPLIT:
-        return names
-    at = tool.find("__", 1)
-    while 0 < at < len(tool) - 2:
-        server = f"{space}__{tool[:at]}" if space else tool[:at]
-        names += (tool[at + 2 :], f"{server.removeprefix('mcp__')}/{tool[at + 2 :]}")
-        at = tool.find("__", at + 1)
-    return names
 
 
 def known_tools(tools: Iterable[Any]) -> list[Any]:

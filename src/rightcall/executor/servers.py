@@ -15,7 +15,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from rightcall.base.text import escaped
 from rightcall.catalog.catalog import words_of
@@ -24,8 +24,8 @@ from rightcall.executor.calls import Who, Written
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
-from rightcall.executor.rights import NOT_TOLD, full_name, names_meant, other_names
-from rightcall.executor.toolbox import Equipped, Pair, Toolbox
+from rightcall.executor.rights import NOT_TOLD
+from rightcall.executor.toolbox import Equipped, Pair, Toolbox, full_name, names_meant, other_names
 from rightcall.policy.settings import Policy, Rights, Server
 from rightcall.policy.types import Decision, Request
 from rightcall.record.admission import Admission, ApprovalQuestion
@@ -168,10 +168,7 @@ class Servers:
         known = replace(tool_of(here, there.verdict, tool), local=found.local)
         tools = MappingProxyType({**here.box.tools, tool: known})
         box = replace(here.box, tools=tools, rights={who.caller: here.rights.rights})
-        way = ServerPipeline(
-            box, pipeline.store, pipeline.cache, pipeline.redactor, pipeline.root, pipeline.on_stage, pipeline.tighter,
-            pipeline.until, pipeline.loops, pipeline.held, here, tool,
-        )  # fmt: skip
+        way = ServerPipeline(**asdict(replace(pipeline, toolbox=box)), here=here, bare=tool)
         outcome = await way.run(there, replace(who, policy=here.policy.digest), approval)
         if self.offers(found.behind, who.caller):
             return _as_listed(outcome, server, tool, found.tool.name)

@@ -339,3 +339,42 @@ def _at(table: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:
     """The values under these keys, in any spelling of them."""
     wanted = {key_of(key) for key in keys}
     return [value for key, value in table.items() if key in keys or key_of(key) in wanted]
+
+
+# ── names ──
+# How a tool of a server is called: by policy and audit, by hosts, by whoever writes a rule.
+
+_LONGEST_SPLIT = 1000
+"""Characters of a name that is split; a longer one is meant by every denial."""
+
+
+def full_name(space: str, tool: str) -> str:
+    """As policy and audit call it."""
+    return f"{space}/{tool}" if space else tool
+
+
+def other_names(space: str, tool: str) -> tuple[str, ...]:
+    """How else a server's tool is called: without the server, or as hosts name it to their models.
+
+    >>> other_names("files", "read_file")
+    ('read_file', 'mcp__files__read_file')
+    """
+    return (tool, f"mcp__{space}__{tool}") if space else ()
+
+
+def names_meant(space: str, tool: str) -> tuple[str, ...]:
+    """How else a rule may call it. Where the separator stands in the tool's name too, nobody knows where the server's
+    name ends: every part may be meant.
+
+    >>> names_meant("a", "b__read")
+    ('b__read', 'mcp__a__b__read', 'read', 'a__b/read')
+    """
+    names = other_names(space, tool)
+    if "__" not in tool or len(tool) > _LONGEST_SPLIT:
+        return names
+    at = tool.find("__", 1)
+    while 0 < at < len(tool) - 2:
+        server = f"{space}__{tool[:at]}" if space else tool[:at]
+        names += (tool[at + 2 :], f"{server.removeprefix('mcp__')}/{tool[at + 2 :]}")
+        at = tool.find("__", at + 1)
+    return names

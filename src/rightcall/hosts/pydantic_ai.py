@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.executor.rights import full_name
+from rightcall.executor.toolbox import full_name
 from rightcall.hosts.adapter import (
     Corrected,
     Known,

@@ -202,11 +202,11 @@ def mapping(found: Any) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType] - somebody else wrote it
 
 
-def looked_up(line: Bytes) -> dict[str, Any] | None:
+def read_lookup(line: Bytes) -> dict[str, Any] | None:
     """What a request for a resource, a prompt or a completion names, as arguments of a tool would: what is to be
     completed stands under its name. None where it cannot be read, or in two ways.
 
-    >>> looked_up(b'{"method": "completion/complete", "params": {"argument": {"name": "path", "value": ".e"}}}')
+    >>> read_lookup(b'{"method": "completion/complete", "params": {"argument": {"name": "path", "value": ".e"}}}')
     {'argument': {'name': 'path', 'value': '.e', 'path': '.e'}}
     """
     whole = value(line)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from rightcall import LateLog
 from rightcall.base.files.guarded import follow, identity
-from rightcall.base.globs import LONGEST_PATTERN, quoted, seen_from
+from rightcall.base.globs import LONGEST_PATTERN, quoted, shift_pattern
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
@@ -50,7 +50,7 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
     return load_file(policy)
 
 
-def counted_from(policy: Policy, file: str | None, root: str) -> Policy:
+def place_policy(policy: Policy, file: str | None, root: str) -> Policy:
     """The policy with what it denies and locks counted from the folder of its file as well as from the root, where
     these differ: whoever writes `private/**` beside a project's policy means the folder that lies there, whichever
     folder of the project somebody works in."""
@@ -61,8 +61,8 @@ def counted_from(policy: Policy, file: str | None, root: str) -> Policy:
     inside = base[len(top) :].replace(os.sep, "/") if base.startswith(top) else ""
 
     def both(patterns: tuple[str, ...]) -> tuple[str, ...]:
-        there = (_within(above, pattern) for pattern in patterns)
-        here = (one for pattern in patterns for one in seen_from(pattern, inside)) if inside else ()
+        there = (_place_pattern(above, pattern) for pattern in patterns)
+        here = (one for pattern in patterns for one in shift_pattern(pattern, inside)) if inside else ()
         return tuple(dict.fromkeys((*patterns, *there, *here)))
 
     paths, write = policy.settings.paths, policy.write
@@ -70,7 +70,7 @@ def counted_from(policy: Policy, file: str | None, root: str) -> Policy:
     return replace(policy, settings=settings, write=replace(write, locked=both(write.locked)))
 
 
-def _within(folder: str, pattern: str) -> str:
+def _place_pattern(folder: str, pattern: str) -> str:
     """A pattern below a folder; where that would be too long to be read, below any."""
     whole = f"{folder}/{pattern}" if folder else pattern
     return whole if len(whole) <= LONGEST_PATTERN else f"**/{pattern}"

@@ -23,18 +23,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.secrets import Redactor
+from rightcall.base.secrets import LONGEST_VALUE, Redactor, make_storable, redact_text
 from rightcall.base.text import render_json
 from rightcall.errors import RightCallError
-from rightcall.executor.calls import (
-    LONGEST_EMISSION,
-    LONGEST_VALUE,
-    Written,
-    kept_problems,
-    kept_repairs,
-    make_storable,
-    redact_text,
-)
+from rightcall.executor.calls import LONGEST_EMISSION, Written, kept_problems, kept_repairs
 from rightcall.gate.gate import (
     Counter,
     Gate,

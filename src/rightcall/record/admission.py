@@ -37,12 +37,13 @@ from rightcall.policy.types import (
     same_scope,
     server_key,
 )
-from rightcall.record.jobs import Needs, Planned
 from rightcall.record.tables import (
     AnswerBody,
     CallBody,
     EndBody,
+    Needs,
     NoteBody,
+    Planned,
     Tables,
     encode,
     held_bytes,

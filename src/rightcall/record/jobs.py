@@ -1,60 +1,21 @@
-"""Works that wait for the thread which writes: who waits for each, what a work says beforehand that it will touch, and
-waking all whose works are done.
+"""Works that wait for the thread which writes: who waits for each, and waking all whose works are done.
 
-    transact, atransact, later ─▶ Job ─▶ the writer of a store ─▶ wake
+transact, atransact, later ─▶ Job ─▶ the writer of a store ─▶ wake
 """
 
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import StoreError
-from rightcall.record.tables import T, Tables
+from rightcall.record.tables import Tables
 
 if TYPE_CHECKING:
     from asyncio import Future
 
 Work = Callable[[Tables], Any]
-
-
-class Needs(Struct, frozen=True):
-    """What a work reads and writes beside its own record, as far as it can tell beforehand. A store on a server asks
-    for all of it at once, and locks what is counted; a work that touches more is done again, alone."""
-
-    callers: tuple[str, ...] = ()
-    """Whose repeated and refused calls are counted."""
-    scopes: tuple[tuple[str, int], ...] = ()
-    """What limits count: the name, and how many starts back one looks."""
-    tails: tuple[str, ...] = ()
-    """Scopes of which the last few starts are looked at: those of refused calls."""
-    same: tuple[tuple[str, str], ...] = ()
-    """The same of identical calls: what stands before and after the number of changes in their names."""
-    definitions: tuple[str, ...] = ()
-    bindings: tuple[str, ...] = ()
-    approvals: tuple[str, ...] = ()
-    grants: tuple[tuple[str, str], ...] = ()
-    """By caller and tool."""
-    ends: tuple[int, ...] = ()
-    """Calls that end."""
-    budgets: tuple[str, ...] = ()
-    """Callers of whom it is counted what they use up in a day."""
-
-
-class Planned(Generic[T]):
-    """A work, and what it needs; asked only by stores for which a question costs a round trip."""
-
-    __slots__ = ("_work", "needs")
-
-    def __init__(self, work: Callable[[Tables], T], needs: Callable[[], Needs]) -> None:
-        self._work = work
-        self.needs = needs
-
-    def __call__(self, tables: Tables) -> T:
-        return self._work(tables)
 
 
 class Job:

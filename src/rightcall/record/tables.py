@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, json
 
@@ -492,6 +492,42 @@ class ReadOnly:
         if name in WRITES:
             raise RuntimeError(f"a work that only looks called `{name}`: use `transact` to write")
         return getattr(self._tables, name)
+
+
+class Needs(Struct, frozen=True):
+    """What a work reads and writes beside its own record, as far as it can tell beforehand. A store on a server asks
+    for all of it at once, and locks what is counted; a work that touches more is done again, alone."""
+
+    callers: tuple[str, ...] = ()
+    """Whose repeated and refused calls are counted."""
+    scopes: tuple[tuple[str, int], ...] = ()
+    """What limits count: the name, and how many starts back one looks."""
+    tails: tuple[str, ...] = ()
+    """Scopes of which the last few starts are looked at: those of refused calls."""
+    same: tuple[tuple[str, str], ...] = ()
+    """The same of identical calls: what stands before and after the number of changes in their names."""
+    definitions: tuple[str, ...] = ()
+    bindings: tuple[str, ...] = ()
+    approvals: tuple[str, ...] = ()
+    grants: tuple[tuple[str, str], ...] = ()
+    """By caller and tool."""
+    ends: tuple[int, ...] = ()
+    """Calls that end."""
+    budgets: tuple[str, ...] = ()
+    """Callers of whom it is counted what they use up in a day."""
+
+
+class Planned(Generic[T]):
+    """A work, and what it needs; asked only by stores for which a question costs a round trip."""
+
+    __slots__ = ("_work", "needs")
+
+    def __init__(self, work: Callable[[Tables], T], needs: Callable[[], Needs]) -> None:
+        self._work = work
+        self.needs = needs
+
+    def __call__(self, tables: Tables) -> T:
+        return self._work(tables)
 
 
 class Store(Protocol):

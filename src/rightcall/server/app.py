@@ -361,7 +361,7 @@ class Told(NamedTuple):
     ready: Ready = _nobody
     stopping: Callable[[int], None] = _nobody
     """How many requests still run when it begins to stop."""
-    drained: Closing | None = None
+    drain: Closing | None = None
     """Awaited then, within the grace time: what has no connection of its own."""
     hangup: Callable[[], None] | None = None
     """SIGHUP, where nobody has closed the terminal; None: it ends the server."""
@@ -461,8 +461,8 @@ class Running(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._told.stopping(len(self.server_state.tasks))
-        if self._told.drained is not None:
-            waiting = asyncio.ensure_future(self._told.drained())
+        if self._told.drain is not None:
+            waiting = asyncio.ensure_future(self._told.drain())
             self.server_state.tasks.add(waiting)  # uvicorn waits for these
             waiting.add_done_callback(self.server_state.tasks.discard)
         hanging_up = asyncio.ensure_future(self._hang_up())

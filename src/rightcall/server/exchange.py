@@ -561,7 +561,8 @@ class Proxy:
                 facts.fault = "gone"
             finally:
                 facts.seconds = monotonic() - began
-                tell_facts(span, facts)
+                if span.is_live:
+                    tell_facts(span, facts)
                 if self._told is not None:
                     self._told(facts)
 
@@ -660,8 +661,9 @@ class _Exchange:
         if self.wire is not None:
             plain = request_headers(headers, plain=True)
             asking = await self.proxy.asking(self.wire, body, target, plain, self.facts)
-            tell_request(self.span, self.facts, self.upstream)
-            tell_input(self.span, body)
+            if self.span.is_live:
+                tell_request(self.span, self.facts, self.upstream)
+                tell_input(self.span, body)
         if asking is None:
             upstream = self.proxy.upstream
             incoming = await upstream.send(self.scope["method"], target, request_headers(headers, plain=False), body)

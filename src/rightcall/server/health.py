@@ -17,8 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rightcall.errors import StoreError
-from rightcall.record.jobs import Needs, Planned
-from rightcall.record.tables import Store
+from rightcall.record.tables import Needs, Planned, Store
 from rightcall.server.access import entrance_of
 
 LOOKING: Final = 1.0
@@ -64,18 +63,10 @@ class Readiness:
     def _ask(self) -> str:
         try:
             for store in {id(one): one for one in self._stores()}.values():
-                store.transact(Planned(_nothing, Needs))
+                store.transact(Planned(lambda _: None, Needs))
         except StoreError as error:
             return "" if error.fault == "locked" else error.fault
         return ""
-
-
-def _nothing(_: object) -> None:
-    pass
-
-
-async def _known() -> None:
-    pass
 
 
 class Health(NamedTuple):
@@ -86,8 +77,13 @@ class Health(NamedTuple):
     state: Callable[[], Mapping[str, Any]] = dict
     """What is so at the moment; it may say `ready`."""
     condition: Condition = Condition()
-    look: Callable[[], Awaitable[None]] = _known
+    look: Callable[[], Awaitable[None]] | None = None
     """Awaited before, so that the state is that of now."""
+
+    async def find_state(self) -> Mapping[str, Any]:
+        if self.look is not None:
+            await self.look()
+        return self.state()
 
 
 _PUBLIC = ("status", "version", "ready", "paused")
@@ -98,8 +94,7 @@ def health_pages(health: Health) -> dict[str, Callable[[Request], Awaitable[Resp
     started = monotonic()
 
     async def tell_health(request: Request) -> Response:
-        await health.look()
-        told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **health.state()}
+        told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **await health.find_state()}
         told["ready"] = told["ready"] and not health.condition.draining
         told["status"] = "ok" if told["ready"] else "degraded"
         if entrance_of(request.scope).operator:
@@ -113,8 +108,7 @@ def health_pages(health: Health) -> dict[str, Callable[[Request], Awaitable[Resp
 
     async def tell_ready(_: Request) -> Response:
         """Says nothing of MCP servers: a machine that has lost one is of more use than none."""
-        await health.look()
-        audit = health.state().get("audit")
+        audit = (await health.find_state()).get("audit")
         why = "draining" if health.condition.draining else "" if audit is None or audit["ok"] else "store"
         return _answer({"status": "not ready", "why": why}, 503) if why else _answer({"status": "ready"})
 

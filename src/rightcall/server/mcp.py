@@ -125,7 +125,7 @@ async def stream(
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     eager = reply.can_pause = manner.primed and b"event-stream" in accept
     channel = reply.channel
-    await _begun(channel)
+    await _await_beginning(channel)
     if eager and channel.is_over:
         await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
         return
@@ -150,7 +150,7 @@ async def stream(
         watch.cancel()
 
 
-async def _begun(channel: Channel) -> None:
+async def _await_beginning(channel: Channel) -> None:
     """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
     answers come within it."""
     timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
@@ -425,7 +425,7 @@ class Endpoint:
         self.gateway.end_news()
         self.sessions.quieten()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Until all is answered that was asked for, also where nobody has kept the connection."""
         while self.gateway.is_answering:
             await asyncio.sleep(_LOOKING)
@@ -479,7 +479,7 @@ class Endpoint:
                 reply.task.cancel()
             await asyncio.wait((reply.task,))  # until that is recorded
             raise
-        except BaseException:  # a client that closes the connection cancels its request
+        except Exception:  # its client has left, or cannot be answered: what it asked for ends
             client.leave()
             raise
 

@@ -3,7 +3,7 @@
     chat MODEL     CLIENT   belongs to what the client's headers name; the upstream's headers name this one
 
 Messages stand in it only where that is asked for (`captures_content`), in the form that the conventions give them, and
-without secrets.
+without secrets. Nothing here is called where no span is live.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ _MOST_HEARD: Final = 1_000_000
 
 def tell_request(span: Span, facts: Facts, upstream: str) -> None:
     """Which model is asked, and where it is."""
-    if not span.is_live:
-        return
     if facts.model:
         span.aim(escaped(facts.model, _LONGEST))
     told: dict[str, Value] = {"server.address": upstream, "rightcall.wire": facts.wire}
@@ -46,8 +44,6 @@ def tell_request(span: Span, facts: Facts, upstream: str) -> None:
 
 def tell_usage(span: Span, usage: Usage, reason: str | None, answer: Any = None) -> None:
     """What the model's server tells of its answer."""
-    if not span.is_live:
-        return
     told: dict[str, Value] = {}
     if usage.prompt is not None:
         told["gen_ai.usage.input_tokens"] = usage.prompt
@@ -89,8 +85,6 @@ class FirstEvent:
 
 def tell_facts(span: Span, facts: Facts) -> None:
     """What was done about its calls, and how it ended."""
-    if not span.is_live:
-        return
     if facts.did:
         span.tell(repairs_told(one for did in facts.did for one in did.verdict.repairs))
         span.tell({"rightcall.calls": len(facts.did)})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.executor.rights import full_name
+from rightcall.executor.toolbox import full_name
 from rightcall.mcp.gateway.names import server_name, wire_names
 
 pytestmark = pytest.mark.promise("H-04")

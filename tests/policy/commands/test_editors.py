@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from rightcall.policy.commands.editors import EditorCommands, told_to
+from rightcall.policy.commands.editors import EditorCommands, read_editor
 from support.command_lines import Desk
 
 pytestmark = pytest.mark.promise("P-16")
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.promise("P-16")
     ],
 )
 def test_commands_of_an_editor_are_followed(text: str, found: EditorCommands) -> None:
-    assert told_to(text) == found
+    assert read_editor(text) == found
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_commands_of_an_editor_are_followed(text: str, found: EditorCommands) ->
     ],
 )
 def test_the_letters_of_ed_are_followed(text: str, found: EditorCommands) -> None:
-    assert told_to(text, by_line=True) == found
+    assert read_editor(text, by_line=True) == found
 
 
 JUDGED = {
@@ -85,5 +85,5 @@ def test_what_an_editor_reads_from_its_input_is_judged_like_its_options(tmp_path
                                   "?x" * 40_000, "s/\\" * 30_000])  # fmt: skip
 def test_hostile_commands_take_no_longer_than_their_length(text: str) -> None:
     started = process_time()
-    told_to(text)
+    read_editor(text)
     assert process_time() - started < 1

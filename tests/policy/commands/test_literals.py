@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from rightcall.policy.commands.literals import hides_name, put_together
+from rightcall.policy.commands.literals import hides_name, join_literals
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
 
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.promise("P-16")
     ],
 )
 def test_texts_are_put_together_as_the_code_would(program: str, code: str, whole: str) -> None:
-    assert put_together(program, code) == whole
+    assert join_literals(program, code) == whole
 
 
 REFUSED = (
@@ -130,5 +130,5 @@ def test_a_name_that_code_makes_is_judged_and_one_that_it_hides_asks(tmp_path: P
 )  # fmt: skip
 def test_hostile_code_is_put_together_in_little_time(code: str) -> None:
     started = process_time()
-    hides_name(put_together("node", code))
+    hides_name(join_literals("node", code))
     assert process_time() - started < 2

@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
-from rightcall.policy.commands.parameters import altered
+from rightcall.policy.commands.parameters import alter
 from rightcall.policy.commands.places import Place
 from support.command_lines import Desk
 
@@ -50,7 +50,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     ],
 )
 def test_a_value_is_changed_as_a_shell_changes_it(value: str, operation: str, made: str | None) -> None:
-    assert altered(value, operation) == made
+    assert alter(value, operation) == made
 
 
 REFUSED = (

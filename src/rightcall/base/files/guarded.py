@@ -325,19 +325,19 @@ def destinations(base: str, written: str) -> list[str]:
     if "\0" in written or len(written) > LONGEST:
         raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
     whole = os.path.join(base, written)
-    to = _followed(whole)
+    to = _follow_surely(whole)
     if to == whole and to[:6] != "/proc/":  # no link, and nothing to leave out
         return [to]
     found = {to: None}
     ways = [whole]
     if ".." in written:
         ways.append(os.path.normpath(whole))
-        found[_followed(ways[1])] = None
+        found[_follow_surely(ways[1])] = None
     found |= dict.fromkeys(there for way in ways if (there := _of_another_process(way, base)))
     return list(found)
 
 
-def _followed(path: str) -> str:
+def _follow_surely(path: str) -> str:
     if (to := follow(path)) == NOWHERE:
         raise Unjudged("it leads through what cannot be looked into")
     return to
@@ -540,12 +540,12 @@ _MOST_ROUNDS = 4
 _CLIMBS = r"\A/*(?:\.\./)+"
 
 
-def unpadded(written: str) -> str:
+def drop_padding(written: str) -> str:
     """What a text that is too long for a path may be all the same, to somebody who decodes it and leaves out what leads
     nowhere: itself where that makes a path of it, which nobody will judge; else what stands before a sign that may end
     a path. Empty where nobody can open it: data, and prose.
 
-    >>> unpadded("%2e/" * 2000 + "x")[:8], unpadded("Why? " + "it is long " * 500), unpadded("A/b+" * 2000)
+    >>> drop_padding("%2e/" * 2000 + "x")[:8], drop_padding("Why? " + "it is long " * 500), drop_padding("A/b+" * 2000)
     ('%2e/%2e/', 'Why', '')
     """
     one = written

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rightcall.console.changes import done_by
+from rightcall.console.changes import find_change
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
 from rightcall.console.questions import Row as ValueRow
@@ -87,7 +87,7 @@ async def show(request: Request) -> Response:
         return await _show_record(request, number)
     site = site_of(request)
     one = found.call
-    command, done = await asyncio.to_thread(lambda: (_command(one, site), done_by(site, one)))
+    command, done = await asyncio.to_thread(lambda: (_command(one, site), find_change(site, one)))
     advice = await asyncio.to_thread(_advice, one, site) if one.decision in ("deny", "ask", "dry_run") else ""
     return render(request, "call", view=found, command=command, done=done, advice=advice)
 
@@ -217,11 +217,11 @@ def _command(found: CallRecord, site: Site) -> str | None:
 
 
 def _runs_here(tool: str, site: Site) -> bool:
-    one = _equipped(tool, site)
+    one = _find_tool(tool, site)
     return one is not None and one.local is not None
 
 
-def _equipped(tool: str, site: Site) -> Equipped | None:
+def _find_tool(tool: str, site: Site) -> Equipped | None:
     try:
         return site.bench.toolbox(site.policy(), site.root).tools.get(tool)
     except RightCallError:
@@ -232,7 +232,7 @@ def _advice(found: CallRecord, site: Site) -> str:
     """How a call of its kind would be allowed, as `rightcall run` says it; empty where no word of the policy does."""
     if found.rule == LOOP:
         return how_to_allow(found.tool)
-    one = _equipped(found.tool, site)
+    one = _find_tool(found.tool, site)
     line = line_to_add(found.rule, found.tool, found.effects or (() if one is None else one.tool.effects))
     policy = site.policy()
     if not line or policy.standing != "tightened":

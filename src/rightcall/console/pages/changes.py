@@ -22,7 +22,7 @@ from rightcall.console.changes import (
     call_of,
     check_seal,
     desk_of,
-    done_of,
+    diff_change,
     file_diffs,
     part_diffs,
     seal,
@@ -47,7 +47,7 @@ from rightcall.record.admission import person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write.acts import Actor, close, merge_shown, say, undo_change
-from rightcall.tools.write.apply import parts_back, why_not
+from rightcall.tools.write.apply import show_undo, why_not
 from rightcall.tools.write.branches import BranchRecord, all_branches
 from rightcall.tools.write.changes import Change, JournalEntry
 from rightcall.tools.write.desk import Desk
@@ -409,13 +409,13 @@ async def _show_change(request: Request, problem: str = "", status: int = 200) -
 def _undo_page(site: Site, visitor: Visitor, desk: Desk, wanted: str) -> UndoPage:
     filed = desk.filed(wanted)
     why = why_not(desk, filed)
-    parts = [] if why else parts_back(desk, filed)
+    parts = [] if why else show_undo(desk, filed)
     text = "\n".join(one.text for one in parts)
     if len(text) > MOST_SHOWN:
         why, text, parts = f"it is too long to be shown here: use `rightcall undo {filed.entry.id}`", "", []
     digest, drawn = sha256(text.encode(errors="surrogatepass")).hexdigest(), site.store.clock.now()
     return UndoPage(
-        entry=filed.entry, done=done_of(desk, filed), why_not=why, files=part_diffs(parts), digest=digest,
+        entry=filed.entry, done=diff_change(desk, filed), why_not=why, files=part_diffs(parts), digest=digest,
         drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
     )  # fmt: skip
 

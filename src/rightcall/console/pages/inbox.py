@@ -22,7 +22,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.console.access import Visitor, visitor_of
 from rightcall.console.page import Form, Page, Site, look, not_found, read_form, render, site_of
 from rightcall.console.people import still_counts
-from rightcall.console.questions import Question, lay_out, plain_arguments, told_after
+from rightcall.console.questions import Question, describe_answer, lay_out, plain_arguments
 from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
 from rightcall.policy.types import SECOND, Approval, Grant
@@ -79,7 +79,7 @@ async def _show(request: Request, id: str, problem: str = "", status: int = 200)
         question, record = lay_out(approval, before, now), _record_of(tables, approval)
         if question.is_waiting:
             return question, record, None
-        question = replace(question, sentence=told_after(approval, _count(tables, approval, record), now))
+        question = replace(question, sentence=describe_answer(approval, _count(tables, approval, record), now))
         return question, record, next((one for one in tables.all_grants() if one.note == _from(approval)), None)
 
     found = await look(request, work)

@@ -24,7 +24,7 @@ from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
 from rightcall.executor.explain import Asked, Explanation, explain, find_served, served_tools
 from rightcall.executor.question import time_left
-from rightcall.executor.rights import full_name
+from rightcall.executor.toolbox import full_name
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant

@@ -327,16 +327,16 @@ class Latest(Struct, frozen=True):
 
 
 def _latest(tables: Tables, name: str, now: int) -> Latest:
-    def found(wanted: CallFilter, limit: int = _RECENT) -> list[CallRecord]:
+    def find(wanted: CallFilter, limit: int = _RECENT) -> list[CallRecord]:
         return page_of_calls(tables, wanted, limit=limit).calls
 
-    refused = found(CallFilter(tool=name, status="refused"))
-    unfit = [one for one in found(CallFilter(tool=name, repair="left")) if one.status != "refused"]
-    last = next(iter(found(CallFilter(tool=name), 1)), None)
+    refused = find(CallFilter(tool=name, status="refused"))
+    unfit = [one for one in find(CallFilter(tool=name, repair="left")) if one.status != "refused"]
+    last = next(iter(find(CallFilter(tool=name), 1)), None)
     return Latest(last, rows_of_calls(tables, refused, now), rows_of_calls(tables, unfit, now))
 
 
-def _brought(site: Site, name: str) -> dict[str, Any]:
+def _find_sent(site: Site, name: str) -> dict[str, Any]:
     """The definition that a client sent with one of the last requests through the proxy."""
     every = (tool for tools in site.passed(_MOST_PASSED) for tool in tools)
     found = next((tool for tool in every if name_of(tool) == name), None)
@@ -353,7 +353,7 @@ def _view(site: Site, seen: Seen, name: str, latest: Latest) -> ToolView | None:
         return None
     waiting = next((ask for ask in seen.waiting if ask.kind == "definition" and ask.tool == name), None)
     told = _definition(known.last.described) if known is not None else {}
-    about = listed[1] if listed is not None else told or _brought(site, name)
+    about = listed[1] if listed is not None else told or _find_sent(site, name)
     schema = one.tool.schema if one is not None else _schema(about)
     description = one.tool.description if one is not None else str(about.get("description") or "")
     return ToolView(

@@ -24,7 +24,7 @@ from rightcall import __version__
 from rightcall.catalog.packs import load_pack
 from rightcall.executor.door import Door, way_of
 from rightcall.executor.executor import Executor
-from rightcall.executor.rights import other_names
+from rightcall.executor.toolbox import other_names
 from rightcall.mcp.approvals import form_for, person, read_answer
 from rightcall.mcp.gateway.calls import Calls, called_by
 from rightcall.mcp.gateway.forward import (
@@ -412,7 +412,7 @@ class Gateway:
         await self.settled()
         self.expect_able("resources")
         found = await self._library.homes_of(uri)
-        homes = await self._library.permitted(exchange, found)
+        homes = await self._library.permit(exchange, found)
         if found and not homes:
             return not_found(uri, exchange)
         exchange.client.subscribed.add(uri)

@@ -48,9 +48,9 @@ from rightcall.mcp.messages import (
     complete,
     failed_result,
     fields,
-    looked_up,
     mapping,
     read,
+    read_lookup,
     refusal,
     success,
     value,
@@ -186,7 +186,7 @@ class Library:
 
     async def get_prompt(self, exchange: Exchange) -> Answer:
         upstream, name = await self._home_of_prompt(value(exchange.params.get("name", b"")), "params.name")
-        if not await self.permitted(exchange, [upstream]):
+        if not await self.permit(exchange, [upstream]):
             raise _unknown_prompt("params.name")
         return await self._put(exchange, upstream, {"name": name}, name)
 
@@ -209,7 +209,7 @@ class Library:
         uri = uri_of(exchange)
         refused: list[Answer] = []
         lost: list[Answer] = []
-        for upstream in await self.permitted(exchange, self._begun_with(exchange) or await self.homes_of(uri)):
+        for upstream in await self.permit(exchange, self._begun_with(exchange) or await self.homes_of(uri)):
             try:
                 answer = await self._put(exchange, upstream, {}, uri)
             except (ServerGone, ServerSlow) as gone:
@@ -225,26 +225,26 @@ class Library:
         if ref.get("type") == "ref/prompt":
             self._servers.expect_able("prompts")
             upstream, name = await self._home_of_prompt(ref.get("name"), "params.ref.name")
-            if not await self.permitted(exchange, [upstream]):
+            if not await self.permit(exchange, [upstream]):
                 raise _unknown_prompt("params.ref.name")
             return await self._put(exchange, upstream, {"ref": {**ref, "name": name}}, None)
         uri = ref.get("uri")
         refused: list[Answer] = []
         homes = self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else "")
-        for upstream in await self.permitted(exchange, homes):
+        for upstream in await self.permit(exchange, homes):
             answer = await self._put(exchange, upstream, {}, None)
             if answer.result is not None:
                 return answer
             refused.append(answer)
         return refused[0] if refused else success(complete({"completion": {"values": []}}, exchange.peer))
 
-    async def permitted(self, exchange: Exchange, upstreams: list[Upstream]) -> list[Upstream]:
+    async def permit(self, exchange: Exchange, upstreams: list[Upstream]) -> list[Upstream]:
         """Those servers that may be asked, which is none where this caller may use nothing of them. Raises Refused for
         what the policy refuses."""
-        params = looked_up(exchange.line)
+        params = read_lookup(exchange.line)
         if params is None:
             raise Refused(INVALID_PARAMS, "a key of this request appears twice or almost, or its params cannot be read")
-        return await self._permitted(exchange, exchange.method, params, upstreams)
+        return await self._permit(exchange, exchange.method, params, upstreams)
 
     async def watchable(self, exchange: Exchange) -> list[str]:
         """Of the resources that a client of the new era wants news of, those that it may hear of."""
@@ -255,10 +255,10 @@ class Library:
         found: list[str] = []
         for uri in uris:
             with suppress(Refused):
-                found += [uri] if await self._permitted(exchange, "resources/subscribe", {"uri": uri}, able) else []
+                found += [uri] if await self._permit(exchange, "resources/subscribe", {"uri": uri}, able) else []
         return found
 
-    async def _permitted(
+    async def _permit(
         self, exchange: Exchange, method: str, params: Mapping[str, Any], upstreams: list[Upstream]
     ) -> list[Upstream]:
         able = [one for one in upstreams if not self._door.leaves_out(one.name, exchange.caller)]

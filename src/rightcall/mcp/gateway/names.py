@@ -21,7 +21,7 @@ from rightcall.base.letters import skeleton
 from rightcall.base.text import LONGEST, escaped, wire_name
 from rightcall.catalog.catalog import Kept, Names, build_catalog, key_of, words_of
 from rightcall.executor.door import Door
-from rightcall.executor.rights import full_name, other_names
+from rightcall.executor.toolbox import full_name, other_names
 from rightcall.mcp.messages import Mirror, fields, mirrors, value
 from rightcall.policy.settings import Policy
 

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from rightcall.base.text import wire_name
 from rightcall.errors import ToolFailure
 from rightcall.executor.door import Door
-from rightcall.executor.rights import other_names
+from rightcall.executor.toolbox import other_names
 from rightcall.mcp.gateway.forward import asks, era_of
 from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.names import ToolEntry

@@ -20,8 +20,8 @@ from rightcall.base.telemetry.conventions import TOOL_ERROR
 from rightcall.errors import StoreError
 from rightcall.executor.lookups import Lookup
 from rightcall.executor.messages import error_content
-from rightcall.executor.rights import full_name
 from rightcall.executor.spans import tell_passage, tell_waiting
+from rightcall.executor.toolbox import full_name
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (
     ABOUT_ONE,
@@ -48,11 +48,11 @@ from rightcall.mcp.messages import (
     fields,
     identity,
     is_able,
-    looked_up,
     mapping,
     outcome_of,
     peer_of_handshake,
     peer_of_request,
+    read_lookup,
     refusal,
     tool_call,
     value,
@@ -444,7 +444,7 @@ class Calls:
 
     def look_up(self, line: Bytes, message: Message, method: str) -> Bytes | None:
         """A request for a resource, a prompt or a completion: it passes, or is refused here."""
-        params = looked_up(line)
+        params = read_lookup(line)
         if params is None:
             why = "a key of this request appears twice or almost, or its params cannot be read"
             self._ends.to_client(failure(message.id, INVALID_PARAMS, why))

@@ -52,10 +52,10 @@ class EditorCommands(NamedTuple):
     """Something that nobody can tell beforehand."""
 
 
-def told_to(text: str, *, by_line: bool = False) -> EditorCommands:
+def read_editor(text: str, *, by_line: bool = False) -> EditorCommands:
     """What an editor is told; `by_line`: by the letters of `ed`.
 
-    >>> told_to("1,3w! notes.txt\\n%!sort | uniq\\nq")
+    >>> read_editor("1,3w! notes.txt\\n%!sort | uniq\\nq")
     EditorCommands(codes=('sort | uniq',), reads=(), writes=('notes.txt',), unknown=False)
     """
     if len(text) > _LONGEST:
@@ -124,9 +124,9 @@ class _Reader:
         if _TYPES.fullmatch(name):
             self.types = "|" not in rest
             return ""
-        return self._named(name, named[2], rest)
+        return self._take_command(name, named[2], rest)
 
-    def _named(self, name: str, bang: str, rest: str) -> str:
+    def _take_command(self, name: str, bang: str, rest: str) -> str:
         if _CALLS.search(rest) or (not self.by_line and _HIDES.fullmatch(name)):
             self.unknown = True
             return ""

@@ -27,9 +27,9 @@ from rightcall.policy.commands.git import (
     lists_settings,
     patch_files,
     patch_folder,
-    patched_by,
     picks_secrets,
     program_of,
+    read_patches,
     read_small,
     reads_names,
     written_text,
@@ -288,7 +288,7 @@ class Findings:
         given = [*fed_files(command, commands), *named]
         meant = [expanded(word, folders, self.place) for word in given]
         files = [Word(text) for one in meant for text in one.texts]
-        patching = patched_by(run, files, folders, self.written)
+        patching = read_patches(run, files, folders, self.written)
         for path in patching.paths[: MOST_PATHS + 1]:
             self.see(Word(path), folders, "writes", elsewhere=run.elsewhere)
         unseen = patching.unknown or any(one.cut for one in meant) or is_unseen(run, named, command, commands)

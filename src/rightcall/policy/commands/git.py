@@ -268,7 +268,7 @@ def applies_patch(run: Run) -> bool:
     return name in _APPLIES and (_LOOKS.isdisjoint(run.values) or "--apply" in run.values)
 
 
-def patched_by(run: Run, files: list[Word], folders: tuple[str, ...], written: dict[str, str]) -> Patching:
+def read_patches(run: Run, files: list[Word], folders: tuple[str, ...], written: dict[str, str]) -> Patching:
     """The files that the patches of a command name. `files` are those that it reads, from one of the `folders`;
     `written` has the texts that the line itself wrote to files."""
 

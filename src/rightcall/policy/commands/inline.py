@@ -393,9 +393,9 @@ def whole_texts(program: str, code: str) -> str:
     """Code with the texts put together that it makes from pieces; Python is read by its syntax instead."""
     if program in ("sed", "gsed", *_REDIRECTING[1:]) or (is_python(program) and _python_of(code) is not None):
         return code
-    from rightcall.policy.commands.literals import put_together  # late: few commands hold code
+    from rightcall.policy.commands.literals import join_literals  # late: few commands hold code
 
-    return put_together(unversioned(program), code)
+    return join_literals(unversioned(program), code)
 
 
 def hides_file(program: str, code: str) -> bool:

@@ -16,7 +16,7 @@ from rightcall.policy.commands.actions import (
     is_sql_client,
     named_production,
 )
-from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, told_to
+from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, read_editor
 from rightcall.policy.commands.findings import CANNOT, Findings
 from rightcall.policy.commands.git import (
     applies_patch,
@@ -380,13 +380,13 @@ class Judge(Findings):
     def _edits(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """An editor that is told what to do, by its options or through its input."""
         by_line = run.program in LINE_EDITORS
-        told = [] if by_line else [told_to(text) for text in command_texts(run.arguments)]
+        told = [] if by_line else [read_editor(text) for text in command_texts(run.arguments)]
         if obeys_input(run.program, run.arguments):
             files = [word for word in fed_files(command, commands) if word.value != "/dev/null"]
             texts = [run.text] if run.text is not None else [
                 read_small(run.folders, word, self.written) or HOLE for word in files
             ]  # fmt: skip
-            given = [told_to(text, by_line=by_line) for text in texts]
+            given = [read_editor(text, by_line=by_line) for text in texts]
             if any(HOLE in text for text in texts) or (not texts and (run.fed or run.redirected)):
                 self.add("ask", "command:unreadable", f"`{run.program}`: what it is told to do {CANNOT}")
             for code in (Word(code, None, True) for one in given for code in one.codes):

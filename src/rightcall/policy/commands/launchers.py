@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, told_to
+from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, read_editor
 from rightcall.policy.commands.runs import action_at, option_value, part, takes_value
 from rightcall.policy.commands.words import HOLE, Word, joined, unversioned
 from rightcall.policy.commands.wrappers import PREFIXES, RUNNERS, SHELLS, Inner, behind, hidden, prefix, shell_code
@@ -403,7 +403,7 @@ def _settings(arguments: list[Word]) -> Iterator[Inner]:
 def _editor(arguments: list[Word]) -> Iterator[Inner]:
     """What an editor starts by its options; `-S` and, but for the editors of lines, `-s` name a script."""
     for text in command_texts(arguments):
-        told = told_to(text)
+        told = read_editor(text)
         yield from (Inner(code=Word(code, None, True)) for code in told.codes)
         if told.unknown:
             yield Inner(code=Word(HOLE))

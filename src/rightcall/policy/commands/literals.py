@@ -11,7 +11,7 @@ from binascii import Error
 from collections.abc import Callable
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.scanner import decoded
+from rightcall.policy.commands.scanner import decode_escapes
 from rightcall.policy.commands.words import HOLE
 
 _LONGEST = 20_000
@@ -40,26 +40,26 @@ _HIDDEN = regex(
 )
 
 
-def put_together(program: str, code: str) -> str:
+def join_literals(program: str, code: str) -> str:
     """Code with the texts in it put together.
 
-    >>> put_together("node", "read('.' + \\"en\\" + `v`)"), put_together("perl", "open F, chr(46).'env'")
+    >>> join_literals("node", "read('.' + \\"en\\" + `v`)"), join_literals("perl", "open F, chr(46).'env'")
     ("read('.env')", "open F, '.env'")
     """
     if len(code) > _LONGEST or not _JOINS.search(code):
         return code
     texts: list[str] = []
-    marked = _marked(re.sub(f"[{_OPEN}{_CLOSE}]", "", code), texts, program)
+    marked = _mark_texts(re.sub(f"[{_OPEN}{_CLOSE}]", "", code), texts, program)
     for _ in range(_MOST_ROUNDS):
         before = marked
         for word, expression, make in _RULES:
             if not word or word in marked:
-                marked = expression.sub(lambda found, make=make: _made(found, texts, make), marked)
-        marked = _named(marked)
+                marked = expression.sub(lambda found, make=make: _apply(found, texts, make), marked)
+        marked = _put_names(marked)
         if marked == before or len(texts) > _LONGEST:
             break
     marked = _CHAIN.sub(lambda found: _with_holes(found.group(), texts), marked)
-    return re.sub(_P, lambda found: _quoted(texts[int(found[1])]), marked)
+    return re.sub(_P, lambda found: _quote(texts[int(found[1])]), marked)
 
 
 def hides_name(code: str) -> bool:
@@ -67,7 +67,7 @@ def hides_name(code: str) -> bool:
     return _HIDDEN.search(code) is not None
 
 
-def _marked(code: str, texts: list[str], program: str) -> str:
+def _mark_texts(code: str, texts: list[str], program: str) -> str:
     """Code with a numbered mark for each text; what is put into a text is joined to its pieces."""
 
     def mark(found: "re.Match[str]") -> str:
@@ -78,18 +78,19 @@ def _marked(code: str, texts: list[str], program: str) -> str:
         if quote == "`" and program in ("perl", "ruby", "php"):
             return found.group()  # it runs
         if holes is None or not holes.search(inside):
-            return _mark(inside if quote == "'" and program in ("perl", "ruby", "php") else decoded(inside), texts)
+            is_plain = quote == "'" and program in ("perl", "ruby", "php")
+            return _mark(inside if is_plain else decode_escapes(inside), texts)
         pieces: list[str] = []
         at = 0
         for hole in holes.finditer(inside):
             inner = next((one for one in hole.groups() if one is not None), "")
-            value = _TOKEN.sub(lambda one: _mark(decoded(one.group()[1:-1]), texts), inner)
+            value = _TOKEN.sub(lambda one: _mark(decode_escapes(one.group()[1:-1]), texts), inner)
             pieces += [
-                _mark(decoded(inside[at : hole.start()]), texts),
+                _mark(decode_escapes(inside[at : hole.start()]), texts),
                 value if _SIMPLE.fullmatch(value) else "unknown",
             ]
             at = hole.end()
-        return "+".join([*pieces, _mark(decoded(inside[at:]), texts)])
+        return "+".join([*pieces, _mark(decode_escapes(inside[at:]), texts)])
 
     return _TOKEN.sub(mark, code)
 
@@ -102,7 +103,7 @@ def _mark(text: str, texts: list[str]) -> str:
     return f"{_OPEN}{len(texts) - 1}{_CLOSE}"
 
 
-def _made(found: "re.Match[str]", texts: list[str], make: "Callable[[list[str], re.Match[str]], str | None]") -> str:
+def _apply(found: "re.Match[str]", texts: list[str], make: "Callable[[list[str], re.Match[str]], str | None]") -> str:
     given = [texts[int(one)] for one in re.findall(_P, found.group())]
     if sum(map(len, given)) > 2 * _LONGEST_TEXT:
         return found.group()
@@ -118,7 +119,7 @@ def _with_holes(chain: str, texts: list[str]) -> str:
     return _mark(text, texts) if text.strip(HOLE) else chain
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     text = text.replace("\\", "\\\\").replace("\n", "\\n")
     return f"'{text}'" if "'" not in text else '"' + text.replace('"', '\\"') + '"'
 
@@ -129,7 +130,7 @@ _ASSIGNED = regex(
 )
 
 
-def _named(marked: str) -> str:
+def _put_names(marked: str) -> str:
     """A name that is given one text, and nothing else, stands for that."""
     given: dict[str, list[str]] = {}
     for found in _ASSIGNED.finditer(marked):
@@ -143,7 +144,7 @@ def _named(marked: str) -> str:
 # ── what is done to texts ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def decoded_from(way: str, text: str) -> str | None:
+def decode_from(way: str, text: str) -> str | None:
     """What a text stands for that is written in another way."""
     try:
         raw = bytes.fromhex(text) if "hex" in way else b64decode(text + "=" * (-len(text) % 4))
@@ -152,10 +153,10 @@ def decoded_from(way: str, text: str) -> str | None:
         return None
 
 
-def filled_in(form: str, given: list[str | None]) -> str | None:
+def fill_percents(form: str, given: list[str | None]) -> str | None:
     """`%senv` with what is put into it; a hole for what is not known.
 
-    >>> filled_in("%senv", ["."]), filled_in("%cenv", ["46"])
+    >>> fill_percents("%senv", ["."]), fill_percents("%cenv", ["46"])
     ('.env', '.env')
     """
     values = iter(given)
@@ -172,7 +173,7 @@ def filled_in(form: str, given: list[str | None]) -> str | None:
     return made if len(made) <= _LONGEST_TEXT and made != HOLE else None
 
 
-def put_into(form: str, given: list[str | None], named: dict[str, str | None]) -> str | None:
+def fill_braces(form: str, given: list[str | None], named: dict[str, str | None]) -> str | None:
     """The same for `{}env`."""
     at = iter(range(len(given)))
 
@@ -199,7 +200,7 @@ def _piece(given: list[str], found: "re.Match[str]") -> str | None:
     return given[0][start : start + int(end)] if length and start >= 0 else given[0][start : int(end)]
 
 
-def _replaced(text: str, old: str, new: str) -> str | None:
+def _replace(text: str, old: str, new: str) -> str | None:
     return text.replace(old, new) if old and len(text) * max(len(new), 1) < _LONGEST_TEXT * 4 else None
 
 
@@ -239,11 +240,11 @@ def _backwards(given: list[str], _found: "re.Match[str]") -> str:
 
 
 def _in_form(given: list[str], _found: "re.Match[str]") -> str | None:
-    return filled_in(given[0], list(given[1:]))
+    return fill_percents(given[0], list(given[1:]))
 
 
 def _from_base64(given: list[str], _found: "re.Match[str]") -> str | None:
-    return decoded_from("base64", given[0])
+    return decode_from("base64", given[0])
 
 
 _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
@@ -262,9 +263,9 @@ _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
     ("", regex(rf"\b(?:(?:path|File|posix)\.join|path\.resolve)\({_LIST}\)"), _as_path),
     ("concat", regex(rf"{_Q}\.concat\({_LIST}\)"), _all),
     ("", regex(rf"{_Q}\.(?:replace(?:All)?|g?sub)\(\s*{_Q}\s*,\s*{_Q}\s*\)"),
-     lambda given, _found: _replaced(given[0], given[1], given[2])),
+     lambda given, _found: _replace(given[0], given[1], given[2])),
     ("str_replace", regex(rf"str_replace\(\s*{_Q}\s*,\s*{_Q}\s*,\s*{_Q}\s*\)"),
-     lambda given, _found: _replaced(given[2], given[0], given[1])),
+     lambda given, _found: _replace(given[2], given[0], given[1])),
     ("reverse", regex(rf"\[\s*\.\.\.\s*{_Q}\s*\]\.reverse\(\)\.join\(\s*(?:{_Q})?\s*\)"), _backwards),
     ("reverse", regex(rf"{_Q}\.split\(\s*{_Q}\s*\)\.reverse\(\)\.join\(\s*{_Q}\s*\)"), _backwards),
     ("rev", regex(rf"{_Q}\.reverse\b(?:\(\))?|\b(?:str)?rev(?:erse)?\s*\(?\s*{_Q}\s*\)?"), _backwards),
@@ -274,8 +275,8 @@ _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
     ("substr", regex(rf"\b(?P<verb>substr)\(\s*{_Q}\s*,{_START}{_ENDS}"), _piece),
     ("", regex(rf"(?:\batob|base64_decode|decode_base64|Base64\.\w*decode64)\(\s*{_Q}\s*\)"), _from_base64),
     ("Buffer", regex(rf"Buffer\.from\(\s*{_Q}\s*,\s*{_Q}\s*\)"), lambda given, _found:
-     decoded_from(given[1], given[0]) if given[1] in ("base64", "hex") else given[0]),
-    ("hex2bin", regex(rf"hex2bin\(\s*{_Q}\s*\)"), lambda given, _found: decoded_from("hex", given[0])),
+     decode_from(given[1], given[0]) if given[1] in ("base64", "hex") else given[0]),
+    ("hex2bin", regex(rf"hex2bin\(\s*{_Q}\s*\)"), lambda given, _found: decode_from("hex", given[0])),
     ("", regex(rf"(?:\bsprintf|\bformat|util\.format)\(?{_LIST}\)?"), _in_form),
     ("%", regex(rf"{_Q}\s*%\s*(?:\[{_LIST}\]|{_Q})"), _in_form),
     ("", regex(rf"{_Q}\.(?:trim|toString|to_s|strip|chomp|freeze|normalize|valueOf)\b(?:\((?:{_Q})?\))?"), _first),

@@ -112,7 +112,7 @@ def package_rules(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("network", f"{run.program} {source}")
     elif _fetches(run, operands, action) and (name := _package(run)) and not _is_known(name, run, place):
         yield RuleHit("network", f"{run.program} {name}")
-    elif name := _added(run, operands, action, place):
+    elif name := _find_added(run, operands, action, place):
         yield RuleHit("network", f"{run.program} --with {name}")
     elif run.program in _NODE and (name := _global_package(run, operands, action, place)):
         yield RuleHit("network", f"{run.program} {action} -g {name}")
@@ -212,7 +212,7 @@ def _fetches(run: Run, operands: list[Word], action: str) -> bool:
     return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and action == "run")
 
 
-def _added(run: Run, operands: list[Word], action: str, place: Place) -> str:
+def _find_added(run: Run, operands: list[Word], action: str, place: Place) -> str:
     """A package that is brought for one run, and that neither everybody nor the project knows: `uv run --with x`."""
     at = {"uvx": 0, "pipx": 1, "uv": 2 if action == "tool" else 1}.get(run.program, -1)
     if at < 0 or (run.program != "uvx" and action not in ("run", "tool")):

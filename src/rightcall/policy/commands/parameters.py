@@ -21,10 +21,10 @@ _CASES: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-def altered(value: str, operation: str) -> str | None:
+def alter(value: str, operation: str) -> str | None:
     """A value after what stands behind its name in the braces.
 
-    >>> altered("a.tar.gz", "%.*"), altered("Xenv", "/X/."), altered("aaenv", ":2"), altered("ENV", ",,")
+    >>> alter("a.tar.gz", "%.*"), alter("Xenv", "/X/."), alter("aaenv", ":2"), alter("ENV", ",,")
     ('a.tar', '.env', 'env', 'env')
     """
     if not operation:
@@ -37,8 +37,8 @@ def altered(value: str, operation: str) -> str | None:
         return "".join(_part(list(value), found))
     if operation[0] in "#%":
         twice = operation[:2] in ("##", "%%")
-        return _cut_off(value, operation[1 + twice :], at_end=operation[0] == "%", longest=twice)
-    return _replaced(value, operation[1:]) if operation[0] == "/" else None
+        return _cut(value, operation[1 + twice :], at_end=operation[0] == "%", longest=twice)
+    return _replace(value, operation[1:]) if operation[0] == "/" else None
 
 
 def items_of(items: tuple[str, ...], operation: str) -> tuple[tuple[str, ...], bool] | None:
@@ -57,7 +57,7 @@ def items_of(items: tuple[str, ...], operation: str) -> tuple[tuple[str, ...], b
         return (tuple(_part(list(items), part)) if exact else items), True
     if not every and exact and _NUMBER.fullmatch(key):
         items = items[int(key) :][:1]  # behind the last there is nothing
-    made = [altered(one, rest) for one in items]
+    made = [alter(one, rest) for one in items]
     return tuple(HOLE if one is None else one for one in made), every
 
 
@@ -66,7 +66,7 @@ def _part(whole: list[str], found: "re.Match[str]") -> list[str]:
     return rest if found[2] is None else rest[: int(found[2])]
 
 
-def _cut_off(value: str, pattern: str, *, at_end: bool, longest: bool) -> str | None:
+def _cut(value: str, pattern: str, *, at_end: bool, longest: bool) -> str | None:
     meant = _matcher(pattern)
     if meant is None:
         return None
@@ -78,7 +78,7 @@ def _cut_off(value: str, pattern: str, *, at_end: bool, longest: bool) -> str | 
     return value
 
 
-def _replaced(value: str, operation: str) -> str | None:
+def _replace(value: str, operation: str) -> str | None:
     """`/pattern/text`, `//…` for all of them, `/#…` and `/%…` at one end."""
     sign = operation[:1] if operation[:1] in ("/", "#", "%") else ""
     pattern, _, text = operation[len(sign) :].partition("/")
@@ -87,7 +87,7 @@ def _replaced(value: str, operation: str) -> str | None:
         return None
     text = as_text(text)
     if sign in ("#", "%"):
-        rest = _cut_off(value, pattern, at_end=sign == "%", longest=True)
+        rest = _cut(value, pattern, at_end=sign == "%", longest=True)
         if rest is None or rest == value:
             return rest
         return rest + text if sign == "%" else text + rest

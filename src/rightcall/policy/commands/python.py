@@ -12,7 +12,7 @@ from sys import stdlib_module_names
 from typing import NamedTuple
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.literals import decoded_from, filled_in, put_into
+from rightcall.policy.commands.literals import decode_from, fill_braces, fill_percents
 from rightcall.policy.commands.runs import SECRET_NAME
 from rightcall.policy.commands.syntax import (
     CHANGED_BY,
@@ -20,7 +20,7 @@ from rightcall.policy.commands.syntax import (
     LONGEST_TEXT,
     characters_of,
     fetches,
-    joined_texts,
+    join_texts,
     number_of,
     reads_file,
 )
@@ -253,26 +253,26 @@ class _Code:
             return self.texts[node.id]
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             parts = [self.text(node.left, depth + 1), self.text(node.right, depth + 1)]
-            return joined_texts(parts, "" if isinstance(node.op, ast.Add) else "/")
+            return join_texts(parts, "" if isinstance(node.op, ast.Add) else "/")
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return self._formatted(node, depth)
+            return self._format(node, depth)
         if isinstance(node, ast.JoinedStr):
             inner = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
-            return joined_texts([self.text(one, depth + 1) for one in inner], "")
+            return join_texts([self.text(one, depth + 1) for one in inner], "")
         if isinstance(node, ast.Subscript):
             return self._cut(node, depth)
         return self._called_text(node, depth) if isinstance(node, ast.Call) else None
 
-    def _formatted(self, node: ast.BinOp, depth: int) -> str | None:
+    def _format(self, node: ast.BinOp, depth: int) -> str | None:
         """`"%senv" % "."`."""
         form = self.text(node.left, depth + 1)
         right = node.right
         several = right.elts if isinstance(right, ast.Tuple) else right.values if isinstance(right, ast.Dict) else None
         given = several if several is not None else [right]
-        texts = [self._shown(one, depth) for one in given[:50]]
-        return filled_in(form, texts) if form is not None else None
+        texts = [self._show(one, depth) for one in given[:50]]
+        return fill_percents(form, texts) if form is not None else None
 
-    def _shown(self, node: ast.expr, depth: int) -> str | None:
+    def _show(self, node: ast.expr, depth: int) -> str | None:
         """A text or a number as a format shows it."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return str(node.value)
@@ -300,7 +300,7 @@ class _Code:
         if name in ("os.getcwd", "pathlib.Path.cwd"):
             return "."
         if name == "os.path.join" or re.fullmatch(r"pathlib\.\w*Path", name):
-            return joined_texts(args, "/") if args else "."
+            return join_texts(args, "/") if args else "."
         if name in ("os.path.expanduser", "os.path.expandvars", "os.path.abspath", "os.path.realpath", "builtins.str"):
             return args[0] if args else None
         if node.args and name == "builtins.chr":
@@ -309,11 +309,11 @@ class _Code:
         if node.args and name in ("builtins.bytes", "builtins.bytearray") and (made := characters_of(node.args[0])):
             return made
         if name in ("base64.b64decode", "binascii.unhexlify", "builtins.bytes.fromhex") and args:
-            return decoded_from(name.rpartition(".")[2], args[0]) if args[0] is not None else None
+            return decode_from(name.rpartition(".")[2], args[0]) if args[0] is not None else None
         own = self.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
-        return self._changed(own, node, args, depth) if own is not None else None
+        return self._change(own, node, args, depth) if own is not None else None
 
-    def _changed(self, own: str, node: ast.Call, args: list[str | None], depth: int) -> str | None:
+    def _change(self, own: str, node: ast.Call, args: list[str | None], depth: int) -> str | None:
         """What a method makes of a text."""
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         given = [one for one in args if one is not None]
@@ -322,13 +322,13 @@ class _Code:
         if method in CHANGED_BY and len(given) == len(args) <= 1:
             return str(getattr(own, method)(*given))
         if method == "format":
-            named = {one.arg: self._shown(one.value, depth) for one in node.keywords if one.arg is not None}
-            return put_into(own, [self._shown(one, depth) for one in node.args[:50]], named)
+            named = {one.arg: self._show(one.value, depth) for one in node.keywords if one.arg is not None}
+            return fill_braces(own, [self._show(one, depth) for one in node.args[:50]], named)
         if method == "joinpath":
-            return joined_texts([own, *args], "/")
+            return join_texts([own, *args], "/")
         if method == "join" and node.args:
             if isinstance(node.args[0], (ast.List, ast.Tuple)):
-                return joined_texts([self.text(one, depth + 1) for one in node.args[0].elts], own)
+                return join_texts([self.text(one, depth + 1) for one in node.args[0].elts], own)
             made = characters_of(node.args[0])
             return own.join(made) if made and len(own) < 9 else None
         if method == "replace" and len(given) == len(args) == 2:
@@ -336,17 +336,18 @@ class _Code:
             return own.replace(given[0], given[1]) if len(own) + longer <= LONGEST_TEXT else None
         return None
 
-    def _parted(self, node: ast.expr, depth: int = 0) -> str:
+    def _join_known(self, node: ast.expr, depth: int = 0) -> str:
         """A text with its unknown parts as holes."""
         text = self.text(node, depth)
         if text is not None or depth > _DEEPEST:
             return HOLE if text is None else text
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             between = "" if isinstance(node.op, ast.Add) else "/"
-            return (self._parted(node.left, depth + 1) + between + self._parted(node.right, depth + 1))[:LONGEST_TEXT]
+            left, right = self._join_known(node.left, depth + 1), self._join_known(node.right, depth + 1)
+            return (left + between + right)[:LONGEST_TEXT]
         if isinstance(node, ast.JoinedStr):
             inner = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
-            return "".join(self._parted(one, depth + 1) for one in inner)[:LONGEST_TEXT]
+            return "".join(self._join_known(one, depth + 1) for one in inner)[:LONGEST_TEXT]
         return HOLE
 
     def globs(self) -> list[str]:
@@ -385,11 +386,11 @@ class _Code:
             if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
                 if (text := self.text(node)) is not None:
                     yield text, False
-                elif (parted := self._parted(node)) != HOLE:
+                elif (parted := self._join_known(node)) != HOLE:
                     yield parted, False
             elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
                 first = self.assigned.get(node.target.id, [node.value])[0]
-                yield (self._parted(first) + self._parted(node.value))[:LONGEST_TEXT], False
+                yield (self._join_known(first) + self._join_known(node.value))[:LONGEST_TEXT], False
             elif isinstance(node, ast.Call):
                 if not isinstance(node.func, ast.Name) and (text := self.text(node)) is not None:
                     yield text, False

@@ -69,10 +69,10 @@ class WordScanner:
         """Commands that read what the one around them writes: `tee >(sh)`."""
 
     # `shell.py` reads what stands in a substitution, and says what it would print where that is plain
-    def substituted(self, closing: str, pieces: Pieces) -> str | None:
+    def substitute(self, closing: str, pieces: Pieces) -> str | None:
         raise NotImplementedError
 
-    def substituted_text(self, text: str, pieces: Pieces) -> str | None:
+    def substitute_text(self, text: str, pieces: Pieces) -> str | None:
         raise NotImplementedError
 
     def peek(self, ahead: int = 0) -> str:
@@ -91,11 +91,11 @@ class WordScanner:
             if found is not None:
                 self.at = found.end()
                 pieces.bare(found.group())
-            elif not self._odd(pieces):
+            elif not self._take_special(pieces):
                 break
         return pieces if self.at > begun else None
 
-    def _odd(self, pieces: Pieces) -> bool:
+    def _take_special(self, pieces: Pieces) -> bool:
         """A character that means something; false where the word ends."""
         character = self.text[self.at]
         if character == "'":
@@ -112,16 +112,16 @@ class WordScanner:
         elif character in "<>" and self.peek(1) == "(":
             self.at += 2
             before = len(pieces.inner)
-            self.substituted(")", pieces)
+            self.substitute(")", pieces)
             self.outward += pieces.inner[before:] if character == ">" else ()
             pieces.fixed(f"/dev/fd/{HOLE}")
         elif character == "(" and pieces.texts and pieces.texts[-1][0][-1:] in tuple("?*+@!="):
-            self._extended(pieces)
+            self._take_extended(pieces)
         else:
             return False
         return True
 
-    def _extended(self, pieces: Pieces) -> None:
+    def _take_extended(self, pieces: Pieces) -> None:
         """`@(a|b)` of extended patterns, and `name=(…)`, a list that is assigned."""
         self.at += 1
         if pieces.texts[-1][0].endswith("="):
@@ -134,7 +134,7 @@ class WordScanner:
                 raise UnreadableLine("a parenthesis is not closed")
             depth += (character == "(") - (character == ")")
             inner = Pieces()
-            if character in "'\"\\$`" and self._odd(inner):
+            if character in "'\"\\$`" and self._take_special(inner):
                 pieces.inner += inner.inner
                 pieces.names += inner.names
             else:
@@ -221,14 +221,14 @@ class WordScanner:
             if self.peek(2) == "(" and self._arithmetic(pieces):
                 return
             self.at += 2
-            printed = self.substituted(")", pieces)
+            printed = self.substitute(")", pieces)
             pieces.choice((HOLE if printed is None else printed,), quoted=quoted)
         elif following == "{":
             self.at += 2
-            self._braced(pieces, quoted=quoted)
+            self._take_braces(pieces, quoted=quoted)
         elif following == "'" and not quoted:
             self.at += 1
-            pieces.fixed(decoded(self._ansi_text()))
+            pieces.fixed(decode_escapes(self._ansi_text()))
         elif following == '"' and not quoted:
             self.at += 2
             self.double(pieces)
@@ -238,7 +238,7 @@ class WordScanner:
         elif following and following in _SPECIAL:
             self.at += 2
             values = self.variables.get("@" if following == "*" else following) or (HOLE,)
-            pieces.choice(values if quoted else self._fallen_apart(values), quoted=quoted)
+            pieces.choice(values if quoted else self._fall_apart(values), quoted=quoted)
         else:
             self.at += 1
             pieces.fixed("$")
@@ -261,10 +261,10 @@ class WordScanner:
         known = self.variables.get(name)
         values = known if known is not None else (HOLE,)
         if not quoted:
-            values = self._fallen_apart(values)
+            values = self._fall_apart(values)
         pieces.choice((*values, *given), quoted=quoted)
 
-    def _fallen_apart(self, values: Values) -> Values:
+    def _fall_apart(self, values: Values) -> Values:
         """Where `IFS` has been changed, words fall apart at its characters; at which, is not always known."""
         cuts = self.variables.get("IFS")
         if cuts == (" ",):
@@ -274,7 +274,7 @@ class WordScanner:
         blanks = str.maketrans(dict.fromkeys("".join(cuts), " "))
         return tuple(value.translate(blanks) for value in values)
 
-    def _braced(self, pieces: Pieces, *, quoted: bool) -> None:
+    def _take_braces(self, pieces: Pieces, *, quoted: bool) -> None:
         """`${…}` after its brace: what it does to a value that is known, and what runs in it."""
         pointed = self.peek() == "!"
         self.at += pointed
@@ -290,21 +290,21 @@ class WordScanner:
         if not name or pointed:
             pieces.names.append(name) if name else None
             known = self.variables.get(name) if not written else None
-            pieces.choice(self._pointed_to(known or ()), quoted=quoted)
+            pieces.choice(self._look_up(known or ()), quoted=quoted)
         elif not written:
             self._variable("@" if name == "*" else name, pieces, quoted=quoted)
         elif written[:2] in (":-", ":=", ":+") or written[:1] in ("-", "=", "+"):
             self._variable(name, pieces, quoted=quoted, given=(written.lstrip(":")[1:],))
         else:
             pieces.names.append(name)
-            self._altered(name, written, pieces, quoted=quoted)
+            self._alter(name, written, pieces, quoted=quoted)
 
-    def _pointed_to(self, names: Values) -> Values:
+    def _look_up(self, names: Values) -> Values:
         """`${!name}`: the value of the variable that is named there."""
         return tuple(value for name in names for value in self.variables.get(name) or (HOLE,)) or (HOLE,)
 
-    def _altered(self, name: str, operation: str, pieces: Pieces, *, quoted: bool) -> None:
-        from rightcall.policy.commands.parameters import altered, items_of  # late: few lines have them
+    def _alter(self, name: str, operation: str, pieces: Pieces, *, quoted: bool) -> None:
+        from rightcall.policy.commands.parameters import alter, items_of  # late: few lines have them
 
         self.budget.read(operation)
         known = self.variables.get(name) or ()
@@ -313,20 +313,20 @@ class WordScanner:
             meant = items_of(items if items is not None else known, operation) if items or known else None
             values, every = meant if meant is not None else ((HOLE,), False)
             if every:
-                pieces.listed(values, quoted=quoted)
+                pieces.add_items(values, quoted=quoted)
                 return
             pieces.choice(values or ("",), quoted=quoted)
             return
         if name in ("@", "*"):
             given = self.variables.get("@")
             part = items_of(("", *given[0].split(CUT)), f"[@]{operation}") if given else None
-            pieces.listed(part[0] if part is not None else (HOLE,), quoted=quoted)
+            pieces.add_items(part[0] if part is not None else (HOLE,), quoted=quoted)
             return
         for value in known:
             self.budget.read(value)
-        made = [altered(value, operation) for value in known]
+        made = [alter(value, operation) for value in known]
         values = tuple(dict.fromkeys(HOLE if one is None else one for one in made)) or (HOLE,)
-        pieces.choice(values if quoted else self._fallen_apart(values), quoted=quoted)
+        pieces.choice(values if quoted else self._fall_apart(values), quoted=quoted)
 
     def _to_brace(self, pieces: Pieces) -> None:
         depth = 1
@@ -339,7 +339,7 @@ class WordScanner:
                     self.at += 1
                     return
             if character in "'\"\\$`":
-                if not self._odd(pieces):
+                if not self._take_special(pieces):
                     break
                 continue
             depth += character == "{"
@@ -385,11 +385,11 @@ class WordScanner:
             raise UnreadableLine("a backtick is not closed")
         self.at = at + 1
         inside = re.sub(r"\\([\\$`])", r"\1", self.text[start:at])
-        printed = self.substituted_text(inside, pieces)
+        printed = self.substitute_text(inside, pieces)
         pieces.choice((HOLE if printed is None else printed,), quoted=quoted)
 
 
-def decoded(text: str) -> str:
+def decode_escapes(text: str) -> str:
     """What stands in `$'…'`, and what `printf` makes of its format."""
     return _ANSI.sub(lambda found: _ansi_one(found[1]), text)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightcall.policy.commands.paths import search_starts, searched_for
 from rightcall.policy.commands.places import names_in
-from rightcall.policy.commands.scanner import ReadingBudget, Values, WordScanner, decoded
+from rightcall.policy.commands.scanner import ReadingBudget, Values, WordScanner, decode_escapes
 from rightcall.policy.commands.words import (
     CUT,
     HOLE,
@@ -646,7 +646,7 @@ class LineReader(WordScanner):
 
     # ── substitutions ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def substituted(self, closing: str, pieces: Pieces) -> str | None:
+    def substitute(self, closing: str, pieces: Pieces) -> str | None:
         """The commands up to the closing sign; what they print, where that is plain."""
         first = len(self.commands)
         waiting, self.waiting = self.waiting, []
@@ -654,7 +654,7 @@ class LineReader(WordScanner):
         self.waiting = [*waiting, *self.waiting]
         return self._printed(first, pieces)
 
-    def substituted_text(self, text: str, pieces: Pieces) -> str | None:
+    def substitute_text(self, text: str, pieces: Pieces) -> str | None:
         first = len(self.commands)
         inside = self._reader_inside(text, dict(self.variables))
         inside.read()
@@ -685,7 +685,7 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
         while arguments and re.fullmatch(r"-[neE]+", arguments[0]):
             escapes |= "e" in arguments.pop(0)
         text = " ".join(arguments)
-        return decoded(text) if escapes else text
+        return decode_escapes(text) if escapes else text
     if program == "printf" and arguments:
         return _formatted(arguments[1:] if arguments[0] == "--" else arguments)
     if program in ("true", ":"):
@@ -722,7 +722,7 @@ def _of_path(program: str, arguments: list[str]) -> str | None:
 def _formatted(arguments: list[str]) -> str | None:
     """What `printf` prints; None for a format that needs more than texts."""
     form, *texts = arguments or [""]
-    form = decoded(form)
+    form = decode_escapes(form)
     if re.search(r"%(?![sb%d])", form):
         return None
     found = re.findall(r"%[sbd]", form)
@@ -732,7 +732,7 @@ def _formatted(arguments: list[str]) -> str | None:
     for start in range(0, max(len(texts), 1), len(found)):
         given = iter(texts[start : start + len(found)])
         pieces = re.split(r"%[sbd]", form)
-        lines.append("".join(piece + decoded(next(given, "")) for piece in pieces[:-1]) + pieces[-1])
+        lines.append("".join(piece + decode_escapes(next(given, "")) for piece in pieces[:-1]) + pieces[-1])
     return "".join(lines).strip("\n")
 
 

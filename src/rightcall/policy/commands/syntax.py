@@ -35,7 +35,7 @@ def number_of(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
-def joined_texts(parts: list[str | None], between: str) -> str | None:
+def join_texts(parts: list[str | None], between: str) -> str | None:
     texts = [one for one in parts if one is not None]
     if len(texts) < len(parts) or sum(map(len, texts)) + len(between) * len(texts) > LONGEST_TEXT:
         return None

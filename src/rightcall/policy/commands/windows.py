@@ -56,13 +56,13 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
         elif value == "(" and glued and words and _STATIC.match(words[-1]):
             called, glued = True, False  # its arguments follow
         elif kind in ("end", "pipe"):
-            named = _named(words, language)
+            named = _name_command(words, language)
             if named:
                 yield named, fed
             fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
             words, glued, called = [], False, False
         else:
-            text = _unquoted(kind or "", value)
+            text = _unquote(kind or "", value)
             plain, *others = text.split(",") if called and kind == "word" else [text]
             if glued and words:
                 words[-1] += plain
@@ -70,12 +70,12 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
                 words.append(plain)
             words += [one for one in others if one]
             glued = not others or others[-1] != ""
-    named = _named(words, language)
+    named = _name_command(words, language)
     if named:
         yield named, fed
 
 
-def _unquoted(kind: str, value: str) -> str:
+def _unquote(kind: str, value: str) -> str:
     if kind == "single":
         return value[1:-1].replace("''", "'")
     if kind == "double":
@@ -84,7 +84,7 @@ def _unquoted(kind: str, value: str) -> str:
     return _VARIABLE.sub(HOLE, re.sub(r"[`^](.)", r"\1", value, flags=re.DOTALL)).replace("\\", "/")
 
 
-def _named(words: list[str], language: str) -> list[str]:
+def _name_command(words: list[str], language: str) -> list[str]:
     """The words without an assignment and keywords before the command, and the command by its full name."""
     for _ in range(20):
         if not words or not (words[0].casefold() in _KEYWORDS or (words[0] in _BEFORE and len(words) > 1)):

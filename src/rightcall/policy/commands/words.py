@@ -97,7 +97,7 @@ class Pieces:
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 
-    def listed(self, items: Iterable[str], *, quoted: bool) -> None:
+    def add_items(self, items: Iterable[str], *, quoted: bool) -> None:
         """The items of a list, each a word of its own."""
         self.quoted |= quoted
         texts = [

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import json
 
 from rightcall.policy.types import Approval, Grant, Mark, Pause, Spent
-from rightcall.record.jobs import Needs
 from rightcall.record.postgres.node import LEASE_SECONDS, LOCK_OWN, MOVE, Chain
 from rightcall.record.postgres.schema import TIME
 from rightcall.record.postgres.tables import (
@@ -32,7 +31,7 @@ from rightcall.record.postgres.tables import (
     grant_row,
     key_of,
 )
-from rightcall.record.tables import AuditEntry, Clock, EntryKind, link
+from rightcall.record.tables import AuditEntry, Clock, EntryKind, Needs, link
 
 if TYPE_CHECKING:
     import psycopg

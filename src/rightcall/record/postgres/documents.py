@@ -6,10 +6,9 @@ They are written with the batches of calls, and lock nothing: whoever saves last
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.record.jobs import Needs, Planned
 from rightcall.record.postgres.tables import key_of
 from rightcall.record.shelf import Kind
-from rightcall.record.tables import T, Tables
+from rightcall.record.tables import Needs, Planned, T, Tables
 
 if TYPE_CHECKING:
     from rightcall.record.postgres.tables import PostgresTables

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.record.jobs import Job, Planned, Work, wake
+from rightcall.record.jobs import Job, Work, wake
 from rightcall.record.postgres.batch import BatchTables, Unplanned, lock_and_look, wants_of
 from rightcall.record.postgres.chores import Chores, drop_tables, end_doubted
 from rightcall.record.postgres.connection import (
@@ -45,7 +45,7 @@ from rightcall.record.postgres.node import (
 )
 from rightcall.record.postgres.schema import TIME, prepare
 from rightcall.record.postgres.tables import PostgresTables
-from rightcall.record.tables import Clock, report
+from rightcall.record.tables import Clock, Planned, report
 
 if TYPE_CHECKING:
     import psycopg

@@ -125,10 +125,10 @@ class _Cell:
         add_counts(self.faults, read_faults(faults))
 
     def row(self) -> tuple[Any, ...]:
-        return (*self.numbers, _written(self.slots), _written(self.repairs), _written(self.faults))
+        return (*self.numbers, _write_counter(self.slots), _write_counter(self.repairs), _write_counter(self.faults))
 
 
-def _written(counter: dict[Any, int]) -> bytes:
+def _write_counter(counter: dict[Any, int]) -> bytes:
     return write_counter({one: n for one, n in counter.items() if n} if 0 in counter.values() else counter)
 
 

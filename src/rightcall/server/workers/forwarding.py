@@ -82,10 +82,10 @@ class Forwarding:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         while self._serving:
             await asyncio.wait(self._serving)
-        await self._endpoint.drained()
+        await self._endpoint.drain()
 
     @property
     def is_needed(self) -> bool:
@@ -249,7 +249,7 @@ class _Served:
         self._came: asyncio.Queue[Message] = asyncio.Queue()
         self.task: asyncio.Task[None] | None = None
         self._has_left = False
-        self.frames = _Greeting(self._heard, self._closed)
+        self.frames = _Greeting(self._heard, self._end_orphan)
 
     def _heard(self, kind: bytes, content: bytes) -> None:
         if kind == _HEAD:
@@ -261,7 +261,7 @@ class _Served:
             self._has_left = True
             self._came.put_nowait({"type": "http.disconnect"})
 
-    def _closed(self) -> None:
+    def _end_orphan(self) -> None:
         """Without a word it is not the client that has left, but the other worker that was stopped."""
         if self.task is not None and not self._has_left:
             self.task.cancel()
@@ -275,7 +275,7 @@ class _Served:
             self.frames.send(_START, msgpack.encode(begun))
         else:
             self.frames.send(_DATA if message.get("more_body") else _END, message.get("body", b""))
-        await self.frames.drained()
+        await self.frames.drain()
 
 
 class _Greeting(Frames):

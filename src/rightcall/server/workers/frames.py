@@ -53,7 +53,7 @@ class Frames(asyncio.Protocol):
         if self._transport.get_write_buffer_size() > MOST:
             self._transport.abort()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the other end has taken most of it, or is gone."""
         await self._can_write.wait()
 

@@ -138,10 +138,10 @@ class Seat:
         """Whether clients will come back for what only this worker has."""
         return self._forwarding is not None and self._forwarding.is_needed
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Until what other workers have passed on is answered, too."""
         if self._forwarding is not None:
-            await self._forwarding.drained()
+            await self._forwarding.drain()
 
     async def cut_off(self) -> None:
         """Answer other workers no more."""

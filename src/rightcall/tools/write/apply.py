@@ -386,29 +386,29 @@ def why_not(desk: "Desk", filed: Filed) -> str:
 
 def preview(desk: "Desk", filed: Filed) -> str:
     """What an undo would change, as a diff and a line for each branch; escaped by whoever shows it."""
-    return "\n".join(one.text for one in parts_back(desk, filed))
+    return "\n".join(one.text for one in show_undo(desk, filed))
 
 
-def parts_done(desk: "Desk", filed: Filed) -> list[Shown]:
+def show_done(desk: "Desk", filed: Filed) -> list[Shown]:
     """What a change did, whatever came since. Raises ToolFailure where that is not kept any more."""
     contents = Contents(filed.folder)
     steps = [file_step(kept, contents) for kept in _own(desk, filed.entry) if not kept.lock]
-    shown = [_compared(desk, one, is_past=True) for one in steps if not _is_desk(desk, one.tree)]
+    shown = [_compare(desk, one, is_past=True) for one in steps if not _is_desk(desk, one.tree)]
     refs = (f"{_branch(one.name)}: {_short(one.before)} → {_short(one.after)}" for one in filed.entry.refs)
     return [*shown, *(Shown("", line) for line in refs)]
 
 
-def _compared(desk: "Desk", one: FileStep, *, is_past: bool = False) -> Shown:
+def _compare(desk: "Desk", one: FileStep, *, is_past: bool = False) -> Shown:
     name = _file_name(desk, one.tree, one.path)
     return Shown(name, content_diff(name, one.before, one.after, is_past=is_past))
 
 
-def parts_back(desk: "Desk", filed: Filed) -> list[Shown]:
+def show_undo(desk: "Desk", filed: Filed) -> list[Shown]:
     """What an undo would change."""
     steps = steps_back(desk, filed)
     files = [one for one in steps if not _is_desk(desk, one.tree) and not one.lock]
     refs = (f"{_branch(one.name)}: {_short(one.after)} → {_short(one.before)}" for one in filed.entry.refs)
-    shown = [*(_compared(desk, one) for one in files), *(Shown("", line) for line in refs)]
+    shown = [*(_compare(desk, one) for one in files), *(Shown("", line) for line in refs)]
     contents = Contents(filed.folder)
     were = [contents.read(kept.before) for kept in _own(desk, filed.entry)]
     for one in (one for one in steps if one not in files):
