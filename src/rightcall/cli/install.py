@@ -496,7 +496,7 @@ def _describe_removal(change: Change, done: Done) -> list[str]:
 
 HELP_STATUS = """\
 Show where RightCall is installed, in which mode, and whether it works. Each hook is run once, with a call of a tool
-that does not exist (`rightcall_status`); where a policy is in force, that call is recorded there."""
+that does not exist (`rightcall_status`): it is judged, and neither run nor recorded."""
 
 EXAMPLES_STATUS = """\
 examples:

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-Kind = Literal["before", "after", "over", "other"]
+Kind = Literal["before", "after", "over", "trial", "other"]
+TRIAL = "RightCallStatus"
+"""The event of `rightcall status`, whose call is judged as any other and not recorded."""
 _PREFIX = "mcp__"
 _LONGEST_LABEL = 200
 
 
 class Happened(Struct, frozen=True):
-    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; anything `other` needs no word."""
+    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; `trial` when `rightcall status`
+    asks whether calls can be judged; anything `other` needs no word."""
 
     kind: Kind
     tool: str = ""
@@ -257,6 +260,8 @@ class Wire:
         context = label(event.get("session_id"))
         if name == "SessionEnd" or (name in self.OVER and not event.get("background_tasks")):
             return Happened("over", context=context)
+        if name == TRIAL:
+            return Happened("trial", field(event, "tool_name", str), event.get("tool_input"))
         if name != self.BEFORE and name not in self.AFTER:
             return Happened("other")
         called = field(event, "tool_name", str)
