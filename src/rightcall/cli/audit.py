@@ -65,7 +65,7 @@ EXAMPLES = """\
 examples:
   rightcall audit tail -n 50 --as teacher
   rightcall audit tail --follow --status refused
-  rightcall audit tail --status would-refuse     what mode observe let run
+  rightcall audit tail --status would-refuse   # what mode observe let run
   rightcall audit show 12
   rightcall audit show last
   rightcall audit head > anchor.txt

@@ -96,7 +96,7 @@ reasoning = "auto"
 #[gate.models."deepseek-r1*"]
 # As in [gate].
 #reasoning = "open"
-# Settings for one tool. docs/reference/packs.md lists all of them.
+# Settings for one tool; `rightcall docs packs` lists all of them.
 #[gate.tools.my_tool]
 # Other names of arguments, each with the right one.
 #aliases = { message = "text" }
@@ -195,8 +195,8 @@ allow = []
 # Dotfiles that may be read besides the built-in ones (`.gitignore`, `.github/**`, …).
 dotfiles = []
 
-# Command lines in arguments, by their words: "git push", "rm -r", "docker *". See docs/reference/command-lines.md;
-# try one with `rightcall policy command 'git push --force'`.
+# Command lines in arguments, by their words: "git push", "rm -r", "docker *".
+# Try one with `rightcall policy command 'git push --force'`. More: `rightcall docs command-lines`.
 [policy.commands]
 # These never run.
 deny = []

@@ -178,12 +178,12 @@ _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
 
 EXAMPLES = """\
 examples:
-  rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
-  rightcall install claude-code --mode block         the same, and the policy's decisions count
-  rightcall install claude-code --project       in this project's .claude/settings.json
+  rightcall install claude-code                # hooks in ~/.claude/settings.json that only record
+  rightcall install claude-code --mode block   # hooks that also refuse and ask, as the policy says
+  rightcall install claude-code --project      # in this project's .claude/settings.json
   rightcall install gemini --policy rightcall.toml
-  rightcall install codex --dry-run             shows what would be written
-  rightcall install claude-desktop --policy ~/my.toml   wraps the MCP servers that are there
+  rightcall install codex --dry-run            # shows what would be written
+  rightcall install claude-desktop --policy ~/my.toml   # wraps the MCP servers that are there
   rightcall install cursor --project --only files --yes
   rightcall install agent-zero --folder /a0
 
