@@ -420,6 +420,12 @@ CLAUDE, CODEX, GEMINI = _Claude(), _Codex(), _Gemini()
 WIRES: dict[str, Wire] = {"claude": CLAUDE, "gemini": GEMINI, "codex": CODEX}
 
 
+def hosted(name: str) -> dict[str, list[PackTool]]:
+    """The hosts that have a tool of this name themselves, as policy and audit call them, each with that tool."""
+    found = {wire.HOST: builtin_tools(word, name) for word, wire in WIRES.items()}
+    return {host: tools for host, tools in found.items() if tools}
+
+
 # ── calls that could not be judged ──
 # What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
 #
