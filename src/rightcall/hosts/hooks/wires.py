@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.rights import HOST_OWN
+from rightcall.hosts.hooks.place import TRIAL
 from rightcall.types import Effect, Rules
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["before", "after", "over", "trial", "other"]
-TRIAL = "RightCallStatus"
-"""The event of `rightcall status`, whose call is judged as any other and not recorded."""
 _PREFIX = "mcp__"
 _LONGEST_LABEL = 200
 

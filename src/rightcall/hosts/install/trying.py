@@ -20,8 +20,7 @@ from msgspec import DecodeError, Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
-from rightcall.hosts.hooks.place import policy_of_project, project_folder, socket_path
-from rightcall.hosts.hooks.wires import TRIAL
+from rightcall.hosts.hooks.place import TRIAL, policy_of_project, project_folder, socket_path
 from rightcall.hosts.install.edits import Path, read
 from rightcall.hosts.install.hosts import Found, ServerEntry, entries_of
 from rightcall.hosts.install.places import (
