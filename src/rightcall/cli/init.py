@@ -10,7 +10,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import SHARED, InputError, json_option
 from rightcall.cli.persons import waiting
-from rightcall.cli.terminal import Style, many, say, tell, wrap
+from rightcall.cli.terminal import Style, many, tell, wrap
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
@@ -506,7 +506,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     text = template(options.preset, options.stage)
     if options.print:
-        say(text.removesuffix("\n"))
+        tell(options, {"text": text}, lambda _: [text.removesuffix("\n")])
         return OK
     if not os.path.isdir(options.root):
         raise InputError("no such folder; pass an existing one as `--root`", source=options.root)
