@@ -321,7 +321,7 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
     return [
         said if recorded else f"{said} {_UNRECORDED}",
         f"Switch it on:     rightcall install {host.name}{options} --mode block",
-        f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
+        f'or in a policy:   gate.hosts.{where}.mode = "block"   (above its first table)',
     ]
 
 
