@@ -246,8 +246,7 @@ def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None
             '[gate]\nmode = "warn"',
             '[gate] mode = "warn"',
             3,
-            "not valid TOML: Expected newline or end of document after a statement; write [gate] on a line of its own, "
-            'and mode = "warn" on the next',
+            'write [gate] on a line of its own, and mode = "warn" on the next',
         ),
         ('mode = "warn"', "mode = warn", 4, 'not valid TOML: Invalid value; texts need quotes: mode = "warn"'),
         ("[gate]", "[gates]", 3, "gates: unknown key; did you mean 'gate'?"),
