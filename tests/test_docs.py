@@ -21,7 +21,7 @@ import pytest
 
 import rightcall
 from rightcall.cli import main
-from support.docs import STARTS, Block, Servers, blocks, commands, same
+from support.docs import STARTS, Block, Servers, blocks, commands, file_name, same
 from support.every import every
 
 ROOT = Path(__file__).parent.parent
@@ -68,12 +68,15 @@ def marks_of(page: Path) -> list[pytest.MarkDecorator]:
 
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder as a reader has it: the examples beside him, `rightcall` on the path, no colours."""
+    """A folder as a reader has it: the examples beside him, `rightcall` and its Python on the path, no colours."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "rightcall"
     script.write_text(f"#!{sys.executable}\nimport sys\nfrom rightcall.cli import main\nsys.exit(main())\n")
-    script.chmod(0o755)
+    python = tmp_path / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    for program in (script, python):
+        program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
@@ -111,7 +114,7 @@ def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop:
     wrong: list[str] = []
     with Servers() as servers:
         for block in read(page):
-            if block.language in ("python", "py") and block.info not in (ELSEWHERE, SHOWN):
+            if block.language in ("python", "py") and block.info not in (ELSEWHERE, SHOWN) and not file_name(block):
                 placed = block._replace(body=servers.located(block.body))
                 wrong += filter(None, [run_python(placed, names, name_of(page))])
             elif block.language == "console" and block.info == "server":
@@ -164,6 +167,9 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
     wrong: list[str] = []
     with Servers() as servers:
         for block in read(page):
+            if (name := file_name(block)) is not None:
+                with (workshop / name).open("a", encoding="utf-8") as file:
+                    file.write(f"{block.body}\n\n")
             for command in (
                 commands(block) if block.language == "console" and block.info not in (ELSEWHERE, SHOWN) else ()
             ):
@@ -265,6 +271,8 @@ def test_examples_are_found_with_what_they_state() -> None:
     python, text, console = blocks(page)
     assert (python.language, python.body, python.line, python.output) == ("python", "print(1)\n", 4, "1\n")
     assert (text.language, console.output) == ("text", None)
+    (file,) = blocks('```python title="agent.py"\npass\n```\n')
+    assert (file.language, file_name(file), file_name(python)) == ("python", "agent.py", None)
     assert [(found.text, found.output) for found in commands(console)] == [("a \\\n  b", "out"), ("c 'x\ny'", "")]
 
 

@@ -97,6 +97,14 @@ def test_a_name_like_none_gets_no_tool(written: str) -> None:
     assert CATALOG.find(written).tool is None
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("fly", "analytics/tool-usage"), ("nosuch", "code/create-branch"), ("Write", "code/execute/javascript")],
+)
+def test_a_name_that_shares_no_word_is_not_suggested(written: str, name: str) -> None:
+    assert build_catalog([{"name": name}]).find(written).suggestions == ()
+
+
 def test_a_deprecated_tool_is_found_but_never_suggested() -> None:
     found = CATALOG.find("old_writer").tool
     assert found is not None

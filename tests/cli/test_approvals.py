@@ -88,12 +88,18 @@ def test_show_is_short_unless_asked_for_everything(run: Runner, desk: Desk) -> N
     assert full.out.count("│   │ line\n") == 500
 
 
-def test_the_only_question_can_be_shown_without_its_id(run: Runner, desk: Desk) -> None:
-    assert "no question is waiting for an answer" in run("approvals", "show").err
+def test_the_only_question_can_be_shown_and_approved_without_its_id(run: Runner, desk: Desk) -> None:
+    for action in ("show", "approve"):
+        assert "no question is waiting for an answer" in run("approvals", action).err
     asked = desk.ask()
     assert run("approvals", "show").out.startswith(f"question    {asked} about a call")
+    assert f"`rightcall approvals show {asked} --full" in run("approvals", "approve").err
+    assert run("approvals", "approve", "--digest", question(desk, asked).digest[:8], "--by", "anna").code == 0
+    assert status(desk, asked) == "approved"
     desk.ask({"n": 2})
-    assert "2 questions waiting for an answer: name one" in run("approvals", "show").err
+    desk.ask({"n": 3})
+    for action in ("show", "approve"):
+        assert "2 questions waiting for an answer: name one" in run("approvals", action).err
 
 
 def test_show_as_json_is_complete(run: Runner, desk: Desk) -> None:

@@ -28,7 +28,7 @@ quotes, code and lines in a text       3    3 (0)    3 (0)
 several calls in one message           3    3 (3)    3 (3)
 the same as a stream                   3    3 (3)    3 (3)
 all                                   23    9 (6)  19 (16)
-usable (also right by value)
+usable calls (in brackets: with the right values too)
 
 without RightCall  ███████▉              39 % usable (9 of 23), 6 right
 with RightCall     ████████████████▌     83 % usable (19 of 23), 16 right
@@ -56,7 +56,7 @@ quotes, code and lines in a text       3    0 (0)  0 (0)       3 (3)
 several calls in one message           3    0 (0)  0 (0)       3 (3)
 the same as a stream                   3    0 (0)  0 (0)       3 (3)
 all                                   23    0 (0)  0 (0)     23 (23)
-usable (also right by value)
+usable calls (in brackets: with the right values too)
 
 without RightCall                        0 % usable (0 of 23), 0 right
 with RightCall                           0 % usable (0 of 23), 0 right
@@ -241,7 +241,8 @@ def states(record: Any) -> dict[str, str]:
 def test_a_fresh_machine_is_told_to_see_the_demo(run: Runner, here: Path) -> None:
     done = run("doctor")
     assert (done.code, done.err) == (0, "")
-    assert "· models        no model server found (Ollama, LM Studio, llama.cpp, vLLM)\n" in done.out
+    assert "· models        no Ollama, LM Studio, llama.cpp or vLLM on its usual port; for another address" in done.out
+    assert "`rightcall doctor --upstream URL`\n" in done.out
     assert "· policy        no policy file: the defaults apply\n" in done.out
     assert "· integrations  none installed\n" in done.out
     assert "\nnext: rightcall demo\n" in done.out

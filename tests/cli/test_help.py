@@ -50,8 +50,17 @@ def test_a_help_fits_a_small_terminal(run: Runner, command: str) -> None:
     assert [line for line in lines if len(line) > WIDTH] == []
     assert re.fullmatch(r"[A-Z].*\w.*\.", lines[0])
     assert lines[2].startswith(f"usage: rightcall {command}")
-    assert (ROOT / lines[-1].removeprefix("docs: ")).is_file()
+    assert lines[-1].startswith("docs: rightcall docs ")
+    assert run(*lines[-1].split()[2:]).out.startswith("#")
     assert "more: run" not in done.out  # every command's own options fit today
+
+
+@pytest.mark.parametrize("command", PARSED)
+def test_an_example_of_a_help_can_be_pasted(run: Runner, command: str) -> None:
+    """A shell reads a remark without `#` as arguments."""
+    examples = re.findall(r"^  (?:some-model|rightcall) .*", run("help", command).out, re.MULTILINE)
+    assert examples
+    assert [line for line in examples if re.search(r"\S {2,}[^ #]", line)] == []
 
 
 @pytest.mark.parametrize("command", PARSED)
@@ -185,6 +194,11 @@ def test_the_documentation_is_printed(run: Runner) -> None:
     assert run("docs", "approvals").out == (ROOT / "docs/operate/approve.md").read_text("utf-8").rstrip("\n") + "\n"
     assert run("docs", "operate/approve.md").out == run("docs", "approvals").out
     assert run("docs", "faq", "--json").json["title"] == "FAQ"
+    token = run("docs", "token").out
+    assert token.startswith("## token\n")
+    assert "### token revoke" in token
+    assert "## pause" not in token
+    assert "<!--" not in run("docs", "reference/commands").out
     assert {one["page"] for one in run("docs", "--json").json["pages"]} >= {"index", "operate/approve", "faq"}
 
 

@@ -124,6 +124,7 @@ def test_preset_and_stage_are_written_where_they_are_wanted(run: Runner, here: P
 def test_print_writes_nothing(run: Runner, here: Path) -> None:
     done = run("init", "--print", "--preset", "swarm")
     assert done.out == template("swarm")
+    assert run("init", "--print", "--json").json == {"text": template()}
     assert os.listdir(here) == []
 
 

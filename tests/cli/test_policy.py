@@ -500,6 +500,39 @@ def test_a_tool_of_a_server_that_was_seen_is_explained_as_the_gateway_decides(
     assert (record["decision"]["kind"], record["decision"]["rule"]) == (kind, rule)
 
 
+HOSTED = """[policy]
+deny = ["WebFetch"]
+[policy.limits.tools]
+Bash = { minute = 2 }
+[policy.approval]
+tools = ["Write"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "rule"),
+    [
+        (("Bash", '{"command": "ls"}'), "allow", "host:claude-code"),
+        (("Bash", '{"command": "rm -rf /"}'), "deny", "command:catastrophic"),
+        (("Write",), "ask", "approval:tool"),
+        (("WebFetch",), "deny", "policy:deny"),
+    ],
+)
+def test_a_tool_of_a_host_is_explained_as_its_hook_decides(
+    run: Runner, here: Path, call: tuple[str, ...], kind: str, rule: str
+) -> None:
+    write_trusted(here / "rightcall.toml", HOSTED)
+    record = explained(run, "--as", "claude-code", *call)
+    assert (record["decision"]["kind"], record["decision"]["rule"]) == (kind, rule)
+    if call[0] == "Bash" and kind == "allow":
+        assert {"rule": "limit:tool:minute", "calls": 2, "used": None} in record["limits"]
+
+
+def test_a_tool_of_a_host_is_asked_about_with_its_caller(run: Runner) -> None:
+    done = run("policy", "explain", "Write")
+    assert (done.code, done.err) == (2, "error: `Write` is a tool of claude-code: ask with `--as claude-code`\n")
+
+
 def test_a_server_that_was_never_seen_is_named_with_what_to_do(run: Runner, here: Path) -> None:
     write_trusted(here / "rightcall.toml", SERVED)
     done = run("policy", "explain", "--as", "teacher", "notes/find")

@@ -386,6 +386,7 @@ def test_a_number_groups_records_too_and_anything_else_is_a_clear_error(workshop
     ("options", "words"),
     [
         ({"store": "memry"}, '`store` must be "memory"'),
+        ({"store": 42}, '`store` must be "memory", a Store, or nothing for SQLite, not 42'),
         ({"root": 5}, "`root` must be the path of a folder"),
         ({"root": "/no/such/folder"}, "`root`: no such folder"),
         ({"tools": len}, "`tools` must be a list of functions"),

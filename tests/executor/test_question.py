@@ -17,7 +17,7 @@ from support.approvals import START, approval_of
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 
-OUR_WORDS = ("question", "who asks", "tool", "why", "effects", "confidence", "state", "asked", "arguments",
+OUR_WORDS = ("question", "who asks", "tool", "why", "effects", "confidence", "void if", "asked", "arguments",
              "definition", "changed", "repairs", "preview", "besides", "look closely", "digest",
              "answered")  # fmt: skip
 
@@ -49,7 +49,7 @@ tool        "file/save"
 why         approval:write: 'file/save' can write. A person must approve this call first
 effects     write
 confidence  0.97 (repaired, see below)
-state       9f2c4d0e: an approval is void once it changes
+void if     an argument, the tool's definition, or a file or state it uses changes (now 9f2c4d0e)
 asked       2026-01-01 00:00:00.000 UTC
 arguments   5 (133 characters as JSON in all)
   │ "content": text, 18 characters in 4 lines

@@ -87,7 +87,7 @@ def about_a_file(messages: list[Message]) -> str:
     said = messages[-1]["content"]
     if asked := re.search(r"Tell me about file (\d+)\.ts", said):
         return written("code/read", path=f"file{asked[1]}.ts")
-    limited = re.search(r"Rate limit exceeded.*?try again in ([\d.]+ s)", said, re.DOTALL)
+    limited = re.search(r"Rate limit exceeded.*?Try again in ([\d.]+ s)", said, re.DOTALL)
     return f"I hit the rate limit and have to wait {limited[1]}." if limited else "It is empty but for a number."
 
 

@@ -242,6 +242,12 @@ def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None
         ("version = 1", "version = true", 1, "version: this RightCall reads version 1"),
         ("version = 1", 'version = "1"', 1, "version: this RightCall reads version 1"),
         ("[gate]", "[gate", 3, "not valid TOML"),
+        (
+            '[gate]\nmode = "warn"',
+            '[gate] mode = "warn"',
+            3,
+            'write [gate] on a line of its own, and mode = "warn" on the next',
+        ),
         ('mode = "warn"', "mode = warn", 4, 'not valid TOML: Invalid value; texts need quotes: mode = "warn"'),
         ("[gate]", "[gates]", 3, "gates: unknown key; did you mean 'gate'?"),
         ("[audit]", "[audits]", 46, "audits: unknown key; did you mean 'audit'?"),

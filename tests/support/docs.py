@@ -7,6 +7,7 @@ How an example states what it prints:
     ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
                            `$ rightcall serve …` and `$ rightcall proxy …` run on beside what follows (docs_serving.py);
                            in a ```console { .server } block also beside the Python of the page
+    ```python title="agent.py"   a file that the commands of the page find beside them; a second part is put behind it
     ```python { .hosts }   needs a framework, and ```console { .hosts } too: `make test-hosts` runs them
     ```python { .shown }   only shown: a generated page, whose source is tested elsewhere
     ```bash, ```sh         commands only
@@ -69,6 +70,12 @@ def commands(block: Block) -> Iterator[Command]:
             output.append(line)
     if command:
         yield Command(command, "\n".join(output), start)
+
+
+def file_name(block: Block) -> str | None:
+    """The file that a block is, or is a part of."""
+    found = re.fullmatch(r'title="([\w.]+)"', block.info)
+    return found and found[1]
 
 
 def unfinished(command: str) -> bool:

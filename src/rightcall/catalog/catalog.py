@@ -218,13 +218,18 @@ class Names:
         return bool(pairs) and all(a not in self.words and slip(a, b) for a, b in pairs)
 
     def similar(self, bare: str) -> tuple[str, ...]:
-        """Names worth suggesting, best first."""
+        """Names worth suggesting, best first: alike as a whole, and in at least one word."""
         from rapidfuzz import fuzz, process
 
         words = words_of(bare)
         among = self.offered if len(self.offered) <= MANY else self.sharing(words)
         found = process.extract(" ".join(words), among, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
-        return tuple(name for _, _, name in found)
+
+        def alike(other: str) -> bool:
+            parts = other.split()
+            return any(process.extractOne(word, parts, scorer=fuzz.ratio, score_cutoff=60) for word in words)
+
+        return tuple(name for other, _, name in found if alike(other))
 
     def sharing(self, words: list[str]) -> dict[str, str]:
         """Of very many names, those that share most with these words, or with what they are misspelt for: a rare word

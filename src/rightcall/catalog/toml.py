@@ -214,8 +214,15 @@ _BARE = re.compile(r"\s*([\w.-]{1,60})\s*=\s*([A-Za-z][\w./*-]{0,60})\s*(?:#.*)?
 """A key, and a word without quotes for its value."""
 
 
-def _suggest_quotes(text: str, line: int) -> str:
-    found = _BARE.fullmatch(text.split("\n")[line - 1].rstrip("\r"))
+_ON_ONE_LINE = re.compile(r"\s*(\[{1,2}[\w.\"' -]{1,200}\]{1,2})\s*([\w-]{1,80}\s*=.{1,200})")
+
+
+def _suggest_form(text: str, line: int) -> str:
+    """The right form of a line that people often write wrongly."""
+    wrong = text.split("\n")[line - 1].rstrip("\r")
+    if (both := _ON_ONE_LINE.fullmatch(wrong)) is not None:
+        return f"; write {both[1]} on a line of its own, and {escaped(both[2].strip(), 100)} on the next"
+    found = _BARE.fullmatch(wrong)
     if found is None:
         return ""
     if (word := found[2].lower()) in ("true", "false"):
@@ -274,7 +281,7 @@ class Source:
             found = re.search(r" \(at line (\d+), column \d+\)$", str(fault))
             line = int(found[1]) if found else (self.text or "").count("\n") + 1
             reason = str(fault)[: found.start()] if found else str(fault).removesuffix(" (at end of document)")
-            advice = _suggest_quotes(text, line)
+            advice = _suggest_form(text, line)
             raise self.error(f"not valid TOML: {reason}{advice}", source=self.name, line=line) from None
         except ValueError as fault:  # a number of thousands of digits
             raise self.error(f"not valid TOML: {fault}", source=self.name) from None

@@ -87,24 +87,19 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 def arguments(parser: ArgumentParser) -> None:
     make, _ = subcommands(parser)
 
-    def action(name: str, about: str, *, takes_id: bool = True) -> ArgumentParser:
-        made = make(name, about)
-        if takes_id:
-            made.add_argument("id", metavar="ID", help="ID of the approval, from `list`")
-        return made
-
-    lists = action("list", "List pending and unused approvals", takes_id=False)
+    lists = make("list", "List pending and unused approvals")
     lists.add_argument("--all", action="store_true", help="Also show denied, used and expired ones")
     lists.add_argument(
         "-n", "--limit", type=int, default=None, metavar="N",
         help=f"Show at most N, some of each caller (default: {MOST_LISTED}, with --json all; 0: all)",
     )  # fmt: skip
     json_option(lists)
-    show = action("show", "Show one approval: caller, reason and call", takes_id=False)
-    show.add_argument("id", nargs="?", metavar="ID", help="ID of the approval; optional if only one is pending")
+    show = make("show", "Show one approval: caller, reason and call")
     show.add_argument("--full", action="store_true", help="Show the whole call, and its digest")
     json_option(show)
-    approve = action("approve", "Approve exactly this call, once")
+    approve = make("approve", "Approve exactly this call, once")
+    for one in (show, approve):
+        one.add_argument("id", nargs="?", metavar="ID", help="ID of the approval; optional if only one is pending")
     approve.add_argument(
         "--digest",
         metavar="HEX",
@@ -113,7 +108,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     approve.add_argument("--yes", action="store_true", help="With --digest: do not ask for confirmation")
     json_option(approve)
-    deny = action("deny", "Deny one pending approval, or all", takes_id=False)
+    deny = make("deny", "Deny one pending approval, or all")
     deny.add_argument("id", nargs="?", metavar="ID", help="ID of the approval, from `list`")
     deny.add_argument("--all", action="store_true", help="Deny every pending approval")
     deny.add_argument("--as", dest="caller", metavar="CALLER", help="With --all: only those of this caller")
@@ -121,7 +116,7 @@ def arguments(parser: ArgumentParser) -> None:
     deny.add_argument("--dry-run", action="store_true", help="With --all: count them; deny none")
     deny.add_argument("--yes", action="store_true", help="With --all: do not ask for confirmation")
     json_option(deny)
-    watch = action("watch", "Show new approvals and ask; without a terminal, print JSON lines", takes_id=False)
+    watch = make("watch", "Show new approvals and ask; without a terminal, print JSON lines")
     watch.add_argument("--once", action="store_true", help="Stop after those that are pending now")
     for one in (approve, deny, watch):
         person_option(one)
@@ -182,21 +177,22 @@ def _only_one(store: "Store") -> str:
 
 def _approve(store: "Store", options: Namespace) -> int:
     digest: str = options.digest
-    waits, _ = store.look(lambda tables: found_approval(tables, options.id))
+    wanted: str = options.id or _only_one(store)
+    waits, _ = store.look(lambda tables: found_approval(tables, wanted))
     answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
-        raise AnswerError("`--yes` needs `--digest HEX`: run `rightcall approvals show ID --full` to read it")
+        told = f"`--yes` needs `--digest HEX`: run `rightcall approvals show {waits.id} --full` to read it"
+        raise AnswerError(pointed(told, options))
     if at_a_terminal() and not options.yes and not options.json:
-        approval = show_question(store, options.id)
+        approval = show_question(store, waits.id)
         if not agrees(f"approve {approval.id}? [y/N] ", f"{approval.id} is not approved; it still waits."):
             return REFUSED
         digest = digest or approval.digest
     elif not digest:
-        raise AnswerError(
-            "cannot prompt without a terminal: read the call with `rightcall approvals show ID --full` "
-            f"and pass at least {LEAST_DIGEST} characters of its digest as `--digest HEX`"
-        )
-    said = give_answer(store, options, options.id, "approved", digest)
+        told = f"cannot prompt without a terminal: read the call with `rightcall approvals show {waits.id} --full` "
+        told += f"and pass at least {LEAST_DIGEST} characters of its digest as `--digest HEX`"
+        raise AnswerError(pointed(told, options))
+    said = give_answer(store, options, waits.id, "approved", digest)
     tell(options, {"approved": waits.id, "caller": waits.caller, "tool": waits.tool}, lambda _: [said], guarded=True)
     return OK
 

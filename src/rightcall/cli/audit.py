@@ -65,7 +65,7 @@ EXAMPLES = """\
 examples:
   rightcall audit tail -n 50 --as teacher
   rightcall audit tail --follow --status refused
-  rightcall audit tail --status would-refuse     what mode observe let run
+  rightcall audit tail --status would-refuse   # what mode observe let run
   rightcall audit show 12
   rightcall audit show last
   rightcall audit head > anchor.txt
@@ -102,7 +102,7 @@ def arguments(parser: ArgumentParser) -> None:
     tail.add_argument("--step", metavar="ID", help="Show only calls of this step")
     tail.add_argument("--json", action="store_true", help="Print each call as a JSON line")
     show = action("show", "Show one call or record in full")
-    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`, or last")
+    show.add_argument("id", nargs="?", default="last", metavar="ID", help="Number of the record (default: last)")
     json_option(show)
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")

@@ -241,8 +241,8 @@ def _record(case: DemoCase, verdict: "Verdict") -> dict[str, Any]:
 
 def _opening(style: Style) -> list[str]:
     return [
-        style.tint("RightCall: every tool call comes out right, or not at all.", "bold"),
-        *wrap(f"{len(CASES)} broken calls, made up for this demo after damage that models really do.", style.width),
+        style.tint("RightCall repairs broken tool calls, blocks forbidden ones.", "bold"),
+        *wrap(f"{len(CASES)} invented calls, with the mistakes that models make.", style.width),
     ]
 
 

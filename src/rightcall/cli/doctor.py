@@ -221,7 +221,11 @@ def _steps(found: Findings, style: Style) -> list[str]:
     heads = ["step", "asked", *(WAYS[way] for way in found.ways)]
     rows = [_cells(row, found.ways) for row in (*found.rows, found.total)]
     lines = table(heads, rows, style)
-    return [*lines[:-1], style.tint(lines[-1], "bold"), style.tint("usable (also right by value)", "dim")]
+    return [
+        *lines[:-1],
+        style.tint(lines[-1], "bold"),
+        style.tint("usable calls (in brackets: with the right values too)", "dim"),
+    ]
 
 
 def _cells(row: Row, ways: Sequence[Way]) -> list[str]:
@@ -343,9 +347,15 @@ def _servers() -> list[LocalServer]:
     return asyncio.run(find_local())
 
 
+_NO_MODELS = (
+    "no Ollama, LM Studio, llama.cpp or vLLM on its usual port; for another address run "
+    "`rightcall doctor --upstream URL`"
+)
+
+
 def _check_models(servers: Sequence[LocalServer]) -> Check:
     if not servers:
-        return Check("models", "missing", "no model server found (Ollama, LM Studio, llama.cpp, vLLM)")
+        return Check("models", "missing", _NO_MODELS)
     told = "; ".join(f"{one.name} at {one.url}: {_names(one.models)}" for one in servers)
     return Check("models", "ok", told)
 

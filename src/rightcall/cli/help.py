@@ -66,7 +66,7 @@ PAGES: Final = {
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
 }  # fmt: skip
-"""The page under docs/ about a command; cli.md where there is no other."""
+"""The page under docs/ about a command; where there is no other, its section of the reference."""
 
 EXITS: Final = {
     "check": "0 the call may run, 1 refused, 2 wrong usage",
@@ -207,7 +207,8 @@ def short_help(parser: Parser) -> str:
     if examples := _examples(parser):
         tail += ["", "examples:", *examples]
     tail += ["", *([f"exit codes: {EXITS[command]}"] if command in EXITS else [])]
-    tail += [f"docs: docs/{PAGES.get(command.partition(' ')[0], 'reference/commands.md')}"]
+    about = command.partition(" ")[0]
+    tail += [f"docs: rightcall docs {PAGES.get(about, about).removesuffix('.md')}"]
     return "\n".join(_fitting(parser, head, own, tail)).replace("\n\n\n", "\n\n") + "\n"
 
 
@@ -286,7 +287,7 @@ def _rows(rows: list[tuple[str, str]]) -> list[str]:
 
 def _examples(parser: Parser) -> list[str]:
     lines = [line for line in (parser.epilog or "").splitlines() if f"{parser.prog} " in f"{line} "]
-    return [line for line in lines if line.startswith("  ") and len(line) <= WIDTH][:3]
+    return [line for line in lines if re.match("  [^ ]", line) and len(line) <= WIDTH][:3]
 
 
 # ── docs ──
@@ -305,6 +306,8 @@ examples:
 """
 
 _HERE: Final = Path(__file__).resolve().parent.parent
+_COMMANDS_PAGE: Final = "reference/commands"
+_COMMENT: Final = re.compile(r"<!--.*?-->\n+", re.DOTALL)
 _MOVED: Final = "This page moved to "
 """How the pages begin that only keep an old path alive."""
 
@@ -324,7 +327,9 @@ def run_docs(options: Namespace) -> int:
     name = _named(options.page or "index", list(found))
     if options.browser:
         return _browse(name)
-    text = (_folder() / f"{name}.md").read_text(encoding="utf-8")
+    text = _COMMENT.sub("", (_folder() / f"{name}.md").read_text(encoding="utf-8"))
+    if options.page in COMMANDS and name == _COMMANDS_PAGE:
+        text = _section(text, options.page)
     tell(options, {"page": name, "title": found[name], "text": text}, lambda _: text.rstrip("\n").split("\n"))
     return OK
 
@@ -354,7 +359,7 @@ def _named(page: str, pages: list[str]) -> str:
     if wanted in pages:
         return wanted
     if wanted in COMMANDS:
-        return PAGES.get(wanted, "reference/commands.md").removesuffix(".md")
+        return PAGES.get(wanted, _COMMANDS_PAGE).removesuffix(".md")
     last = [name for name in pages if name.rpartition("/")[2] == wanted or name == f"{wanted}/index"]
     if last:
         return last[0]
@@ -362,6 +367,11 @@ def _named(page: str, pages: list[str]) -> str:
     near = get_close_matches(wanted, names, n=1)
     hint = f"did you mean `{near[0]}`?" if near else "run `rightcall docs` to list the pages"
     raise InputError(f"unknown page `{escaped(page, 80)}`: {hint}")
+
+
+def _section(text: str, command: str) -> str:
+    """What the reference says of one command, instead of all of them."""
+    return f"## {command}\n" + text.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
 
 
 def _browse(name: str) -> int:

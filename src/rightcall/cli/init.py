@@ -10,7 +10,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import SHARED, InputError, json_option
 from rightcall.cli.persons import waiting
-from rightcall.cli.terminal import Style, many, say, tell, wrap
+from rightcall.cli.terminal import Style, many, tell, wrap
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
@@ -96,7 +96,7 @@ reasoning = "auto"
 #[gate.models."deepseek-r1*"]
 # As in [gate].
 #reasoning = "open"
-# Settings for one tool. docs/reference/packs.md lists all of them.
+# Settings for one tool; `rightcall docs packs` lists all of them.
 #[gate.tools.my_tool]
 # Other names of arguments, each with the right one.
 #aliases = { message = "text" }
@@ -195,8 +195,8 @@ allow = []
 # Dotfiles that may be read besides the built-in ones (`.gitignore`, `.github/**`, …).
 dotfiles = []
 
-# Command lines in arguments, by their words: "git push", "rm -r", "docker *". See docs/reference/command-lines.md;
-# try one with `rightcall policy command 'git push --force'`.
+# Command lines in arguments, by their words: "git push", "rm -r", "docker *".
+# Try one with `rightcall policy command 'git push --force'`. More: `rightcall docs command-lines`.
 [policy.commands]
 # These never run.
 deny = []
@@ -506,7 +506,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     text = template(options.preset, options.stage)
     if options.print:
-        say(text.removesuffix("\n"))
+        tell(options, {"text": text}, lambda _: [text.removesuffix("\n")])
         return OK
     if not os.path.isdir(options.root):
         raise InputError("no such folder; pass an existing one as `--root`", source=options.root)

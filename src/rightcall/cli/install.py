@@ -178,12 +178,12 @@ _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
 
 EXAMPLES = """\
 examples:
-  rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
-  rightcall install claude-code --mode block         the same, and the policy's decisions count
-  rightcall install claude-code --project       in this project's .claude/settings.json
+  rightcall install claude-code                # hooks in ~/.claude/settings.json that only record
+  rightcall install claude-code --mode block   # hooks that also refuse and ask, as the policy says
+  rightcall install claude-code --project      # in this project's .claude/settings.json
   rightcall install gemini --policy rightcall.toml
-  rightcall install codex --dry-run             shows what would be written
-  rightcall install claude-desktop --policy ~/my.toml   wraps the MCP servers that are there
+  rightcall install codex --dry-run            # shows what would be written
+  rightcall install claude-desktop --policy ~/my.toml   # wraps the MCP servers that are there
   rightcall install cursor --project --only files --yes
   rightcall install agent-zero --folder /a0
 
@@ -321,7 +321,7 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
     return [
         said if recorded else f"{said} {_UNRECORDED}",
         f"Switch it on:     rightcall install {host.name}{options} --mode block",
-        f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
+        f'or in a policy:   gate.hosts.{where}.mode = "block"   (above its first table)',
     ]
 
 
@@ -496,7 +496,7 @@ def _describe_removal(change: Change, done: Done) -> list[str]:
 
 HELP_STATUS = """\
 Show where RightCall is installed, in which mode, and whether it works. Each hook is run once, with a call of a tool
-that does not exist (`rightcall_status`); where a policy is in force, that call is recorded there."""
+that does not exist (`rightcall_status`): it is judged, and neither run nor recorded."""
 
 EXAMPLES_STATUS = """\
 examples:

@@ -222,7 +222,7 @@ examples:
   rightcall hook claude --mode observe < event.json
   rightcall hook codex --policy ~/rightcall.toml < event.json
   rightcall hook learn --name files -- npx -y @modelcontextprotocol/server-filesystem .
-  rightcall hook learn --name files        (with the command of [servers.files] in the policy)
+  rightcall hook learn --name files   # with the command of [servers.files] in the policy
 
 in the policy, for claude-code, gemini or codex:
   [gate.hosts.claude-code]

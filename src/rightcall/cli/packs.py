@@ -448,7 +448,9 @@ def _tool_named(catalog: Any, name: str) -> "Tool":
     if match.tool is not None:
         return match.tool
     near = " or ".join(f"`{one}`" for one in match.suggestions)
-    raise InputError(f"unknown tool `{name}`" + (f": did you mean {near}?" if near else ""))
+    raise InputError(
+        f"unknown tool `{name}`" + (f": did you mean {near}?" if near else ": run `rightcall tools` to list them")
+    )
 
 
 def catalogue_record(tool: "Tool") -> dict[str, Any]:

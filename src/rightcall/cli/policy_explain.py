@@ -27,6 +27,7 @@ from rightcall.executor.explain import (
 )
 from rightcall.executor.explain import explain as explain_call
 from rightcall.executor.toolbox import Toolbox
+from rightcall.hosts.hooks.wires import hosted
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import STAGES
 from rightcall.policy.types import DecisionKind
@@ -66,10 +67,17 @@ def explain(options: Namespace) -> Explanation:
 
 
 def _served(toolbox: Toolbox, name: str, options: Namespace) -> Served | None:
-    """The server's tool of this name; None for every other tool that is known. Raises ConfigError for the rest."""
+    """The host's or server's tool of this name; None for every other tool that is known. Raises ConfigError for the
+    rest."""
     policy, file = toolbox.policy, policy_path(options)
+    hosts = hosted(name)
+    if options.caller in hosts and not options.tools:
+        return Served("", name, hosts[options.caller], options.caller)
     if name in toolbox.tools:
         return None
+    if hosts:
+        whose = " or ".join(f"`--as {host}`" for host in hosts)
+        raise InputError(f"`{escaped(name, 100)}` is a tool of {' and '.join(hosts)}: ask with {whose}")
     named = None if options.store is None or is_server(options.store) else options.store
     path = named or store_path(policy, file and os.path.abspath(file), os.path.abspath(options.root))
     served = find_served(policy, name, Beside(path))

@@ -66,8 +66,10 @@ def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
     show = action("show", "Show one saved request and its calls, without secrets")
     remove = action("remove", "Remove a saved request; its calls stay in the audit log")
-    for one in (show, remove):
-        one.add_argument("id", metavar="ID", help="ID from `list`, its beginning, or `last`")
+    show.add_argument(
+        "id", nargs="?", default="last", metavar="ID", help="ID from `list`, or its beginning (default: last)"
+    )
+    remove.add_argument("id", metavar="ID", help="ID from `list`, its beginning, or `last`")
     json_option(show)
     lists = action("list", "List the saved requests, newest first")
     lists.add_argument(

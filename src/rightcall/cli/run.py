@@ -204,6 +204,10 @@ def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = F
         lines += labelled("to approve it", [Whole(answer)], style)
     if line:
         lines += labelled("to allow it", [line], style)
+    elif outcome.decision is not None and outcome.decision.rule == "unknown_tool":
+        lines += labelled(
+            "next", ["`rightcall tools` lists the tools; `--tools MODULE:NAME` adds your functions"], style
+        )
     if outcome.repairs:
         lines += labelled("repairs", repair_lines(outcome.repairs), style)
     if outcome.metadata.call:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import SHARED, InputError, json_option, policy_file, policy_of, subcommands
+from rightcall.cli.options import SHARED, InputError, json_option, policy_file, policy_of, reason, subcommands
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
@@ -328,8 +328,11 @@ def _code(path: str) -> bytes:
     if path == "-":
         code = sys.stdin.buffer.read(_MOST_CODE + 1)
     else:
-        with open(path, "rb") as file:
-            code = file.read(_MOST_CODE + 1)
+        try:
+            with open(path, "rb") as file:
+                code = file.read(_MOST_CODE + 1)
+        except OSError as error:
+            raise InputError(reason(error), source=path) from None
     if len(code) > _MOST_CODE:
         raise InputError(f"{escaped(path, 200)} has more than {_MOST_CODE:,} bytes: too much for a program")
     return code

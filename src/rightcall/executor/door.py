@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from shlex import join, quote
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypedDict
 
 from msgspec import Struct
 from msgspec.json import encode as json_encode
@@ -100,6 +100,14 @@ _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 _DONE = Result(True)
 _DRY_RUN = EndBody("success", summary="Dry run: it was not made")
+
+
+class _Undone(Exception):
+    """Undoes the transaction that it is raised in, and carries what was decided there."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.rule)
+        self.decision = decision
 
 
 class DoorSettings(TypedDict, total=False):
@@ -333,6 +341,25 @@ class Door:
             admission = await to_thread(self._admit_fault, asked, faulty(error))
         tell_people(admission, asked.request)
         return self._passage(asked, admission)
+
+    def preview(self, name: str, arguments: Any, **around: Unpack[Around]) -> Decision:
+        """How a call would be judged now, by the same work as in `judge`. What it wrote is undone: nothing is
+        recorded, and nobody is asked."""
+        asked = self._ask(name, arguments, CallContext(**around))
+        work = self._work(asked)
+
+        def undone(tables: Tables) -> Never:
+            raise _Undone(work(tables).decision)
+
+        try:
+            return self.store.transact(Planned(undone, partial(_needs, asked)))
+        except _Undone as done:
+            return done.decision
+        except StoreError as error:
+            return unrecorded(error).decision
+        except Exception as error:
+            log.exception("rightcall: deciding on a call failed")
+            return faulty(error)
 
     def ended(
         self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.executor.calls import Written
-from rightcall.executor.door import Door
+from rightcall.executor.door import Door, DoorSettings
 from rightcall.executor.passage import request_of
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.rights import door_rights, known_tools, tool_name
@@ -81,12 +81,14 @@ class Asked(Struct, frozen=True):
 
 
 class Served(Struct, frozen=True):
-    """A tool of a server that the policy names, as that server listed it when it was last seen."""
+    """A tool that a door judges: of a server that the policy names, as that server listed it when it was last seen; or
+    of a host itself (`server` is empty), as its hooks know it."""
 
     server: str
     tool: str
-    tools: list[dict[str, Any]]
-    """All of the server."""
+    tools: list[Any]
+    """All of the server, or of the host."""
+    host: str = "gateway"
 
 
 class Beside(Struct, frozen=True):
@@ -133,9 +135,10 @@ def toolbox_of(
 def explain(
     toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served | None = None
 ) -> Explanation:
-    """`live`: limits, approvals and grants of the store count. `served`: the tool is a server's. Raises ConfigError for
-    a tool that is not known and for arguments that are not JSON, StoreError when the store cannot be read."""
-    if served is not None and asked.tool not in toolbox.tools:
+    """`live`: limits, approvals and grants of the store count. `served`: the tool is a server's or a host's. Raises
+    ConfigError for a tool that is not known and for arguments that are not JSON, StoreError when the store cannot be
+    read."""
+    if served is not None:
         return _explain_served(toolbox, asked, store, root, live=live, served=served)
     tool = find_tool(toolbox, asked.tool)
     verdict = None if asked.arguments is None else toolbox.gate.check(asked.tool, asked.arguments)
@@ -167,13 +170,14 @@ def explain(
 def _explain_served(
     toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served
 ) -> Explanation:
-    """As the gateway decides, which runs the tools of the policy's servers."""
-    policy = toolbox.policy
-    with closing(Door.open("gateway", policy, root=root, store="memory", strict=True)) as door:
+    """As the gateway decides, which runs the tools of the policy's servers; or as a host's hook does."""
+    policy, strict = toolbox.policy, bool(served.server)
+    setup: DoorSettings = {"root": root, "store": "memory", "strict": strict, "fixed_names": not strict}
+    with closing(Door.open(served.host, policy, **setup)) as door:
         door.know(served.tools, served.server)
         box, here = door.box(served.server), door.here(asked.caller, served.server)
         rights = door_rights(
-            door.policy, asked.caller, host="gateway", server=policy.servers[served.server], strict=True,
+            door.policy, asked.caller, host=served.host, server=policy.servers.get(served.server), strict=strict,
             protected=toolbox.protected,
         )  # fmt: skip
     here, tool = replace(here, rights=rights), box.tools[served.tool]
@@ -191,7 +195,12 @@ def _explain_served(
         policy=policy,
         caller=asked.caller,
         named=asked.caller in policy.settings.callers,
-        tool=replace(tool, tool=replace(tool.tool, name=whole, source=f"server:{served.server}")),
+        tool=replace(
+            tool,
+            tool=replace(
+                tool.tool, name=whole, source=f"server:{served.server}" if served.server else f"host:{served.host}"
+            ),
+        ),
         rights=rights.rights,
         decision=decision,
         steps=steps,

@@ -375,9 +375,15 @@ def _head(approval: Approval, details: dict[str, Any], folder: str, now: int, pa
         repaired = "repaired, see below" if details.get("repairs") else "unchanged"
         yield from _labelled("confidence", f"{paper.visible(str(confidence))} ({repaired})", paper)
     if approval.kind == "call":
-        bound = f"{paper.visible(approval.state[:16])}: an approval is void once it changes"
-        yield from _labelled("state", bound if approval.state else "it touches nothing whose state is known", paper)
+        yield from _labelled("void if", _voided(approval, paper), paper)
     yield from _labelled("asked", f"{paper.visible(approval.asked)} UTC", paper)
+
+
+def _voided(approval: Approval, paper: Paper) -> str:
+    if not approval.state:
+        return "an argument or the tool's definition changes (no file is compared)"
+    state = paper.visible(approval.state[:8])
+    return f"an argument, the tool's definition, or a file or state it uses changes (now {state})"
 
 
 def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:

@@ -478,8 +478,8 @@ def _names_servers(policy: Policy, _host: str) -> bool:
 GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
-        "the host runs its own tools, so these hold for RightCall's own tools alone; "
-        "`[callers.HOST]` `only` and `deny` hold there; `write` and `execute` hold there if the file sets them",
+        "these are about tools that RightCall runs, and the host runs its own; to restrict those, set `[policy]` "
+        "`deny`, `write` or `execute`, or `[callers.HOST]` `only` or `deny`",
         _is_unbound,
     ),
     Gap(

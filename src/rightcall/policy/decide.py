@@ -277,7 +277,7 @@ def _full(free: int, calls: int, rule: str, now: int) -> Decision:
     wait = (free - now) / 1e9
     reason = (
         "Rate limit exceeded. Please wait before making more tool calls. "
-        f"(rate limit: {calls} {_WORDS[period]} for {_WHOM[whom]}; try again in {_seconds(wait)})"
+        f"(rate limit: {calls} {_WORDS[period]} for {_WHOM[whom]})"
     )
     return Decision("deny", rule, reason, f"Try again in {_seconds(wait)}.", retry_after=wait)
 

@@ -645,7 +645,7 @@ def open_store(
     `found_folder` does. After `keep` days records go; 0: never."""
     if given == "memory":
         return MemoryStore(clock)
-    if isinstance(given, str):
+    if isinstance(given, str) or (given is not None and not hasattr(given, "transact")):
         raise ConfigError(f'`store` must be "memory", a Store, or nothing for SQLite, not {given!r:.60}')
     if given is not None:
         return given

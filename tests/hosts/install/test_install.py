@@ -45,7 +45,7 @@ def test_the_difference_is_shown_a_copy_kept_and_how_to_block_and_undo_told(sett
     for line in (
         "Calls are recorded; nothing is changed or blocked yet.",
         "rightcall install claude-code --mode block",
-        '[gate.hosts.claude-code]  mode = "block"',
+        'gate.hosts.claude-code.mode = "block"   (above its first table)',
         "rightcall uninstall claude-code",
     ):
         assert line in done.out

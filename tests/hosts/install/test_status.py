@@ -26,6 +26,32 @@ def test_a_hook_that_answers_works_and_leaves_no_trace(home: Path, run: Runner) 
     assert done.json["server"] == {"policy": None, "running": False, "answers": None, "address": None}
 
 
+@pytest.mark.promise("H-08")
+@pytest.mark.parametrize("host", ["claude-code", "gemini"])
+@pytest.mark.parametrize("policy", ["", '[policy.approval]\ntools = ["*"]\n'], ids=["allowed", "would ask"])
+def test_a_check_under_a_policy_records_no_call_and_asks_nobody(
+    home: Path, run: Runner, host: str, policy: str
+) -> None:
+    real_program(home)
+    (home / "work" / "rightcall.toml").write_text(policy)
+    run("install", host, "--yes")
+    (one,) = run("status", "--json").json["installed"]
+    assert one["milliseconds"] > 0
+    assert run("audit", "tail", "--json").out == ""
+    assert run("approvals", "list", "--json").json == {"approvals": []}
+
+
+@pytest.mark.promise("H-08")
+def test_a_check_says_that_calls_cannot_be_recorded(home: Path, run: Runner) -> None:
+    real_program(home)
+    (home / "work" / "rightcall.toml").write_text('[audit]\npath = "log.db"\n')
+    (home / "work" / "log.db").write_text("this is not a database, whatever its name says")
+    run("install", "claude-code", "--yes")
+    done = run("status")
+    assert done.code == 1
+    assert "does not work: RightCall could not judge this call" in done.out
+
+
 OBSERVE = '[gate.hosts.claude-code]\nmode = "observe"\n'
 
 

@@ -22,9 +22,10 @@ from rightcall.console.page import LONGEST_LINKED, Page, Site, look, number_of, 
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
-from rightcall.executor.explain import Asked, Explanation, explain, find_served, served_tools
+from rightcall.executor.explain import Asked, Explanation, Served, explain, find_served, served_tools
 from rightcall.executor.question import time_left
 from rightcall.executor.toolbox import full_name
+from rightcall.hosts.hooks.wires import hosted
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
@@ -218,7 +219,9 @@ def _only_passed(tables: Tables, tool: str) -> bool:
 
 def _explained(site: Site, asked: Asked) -> Explanation:
     toolbox = site.bench.toolbox(site.policy(), site.root)
-    served = find_served(toolbox.policy, asked.tool, site.store)
+    served = None if asked.tool in toolbox.tools else find_served(toolbox.policy, asked.tool, site.store)
+    if (theirs := hosted(asked.tool).get(asked.caller)) is not None:
+        served = Served("", asked.tool, theirs, asked.caller)
     return explain(toolbox, asked, site.store, site.root, live=True, served=served)
 
 

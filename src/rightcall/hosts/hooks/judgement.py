@@ -2,7 +2,8 @@
 
 event ─▶ what happened ─┬─ before ─▶ Door.judge ─▶ the host's own words
                         ├─ after  ─▶ the record is completed
-                        └─ over   ─▶ what never ended is recorded as interrupted
+                        ├─ over   ─▶ what never ended is recorded as interrupted
+                        └─ trial  ─▶ Door.preview ─▶ nothing, or why calls cannot be judged
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Hooks:
             raise
         except Exception as fault:
             log.warning("rightcall: a hook failed", exc_info=fault)
-            if happened is not None and happened.kind != "before":
+            if happened is not None and happened.kind not in ("before", "trial"):
                 return ""  # what has run has run
             raise self._failed(escaped(str(fault), 300) or type(fault).__name__) from fault
 
@@ -144,6 +145,8 @@ class Hooks:
             return self._before(happened, can_ask)
         if happened.kind == "after":
             return self._after(happened)
+        if happened.kind == "trial":
+            return self._tried(happened)
         if happened.kind == "over" and happened.context is not None:
             context, host = happened.context, self.door.host
             self.door.store.transact(lambda tables: _end_open(tables, context, host))
@@ -164,6 +167,12 @@ class Hooks:
         if is_unjudged(passage.decision.rule) and not passage.observed:
             raise self._failed(passage.decision.reason)
         return replace(passage, message=as_called(passage.message, happened)) if passage.message else passage
+
+    def _tried(self, happened: Happened) -> str:
+        decision = self.door.preview(happened.tool, happened.arguments, cwd=happened.cwd)
+        if is_unjudged(decision.rule):
+            raise self._failed(decision.reason)
+        return ""
 
     def _after(self, happened: Happened) -> str:
         step = happened.step or self._step(happened, happened.arguments)

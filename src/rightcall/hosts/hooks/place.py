@@ -11,6 +11,8 @@ MODES = ("observe", "warn", "block")
 """From the mildest to the strictest."""
 DEADLINE = 5.0
 """Seconds for an answer, until the policy says otherwise."""
+TRIAL = "RightCallStatus"
+"""The event of `rightcall status`, whose call is judged as any other and not recorded."""
 PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 """Where a host says which folder its session belongs to; the one that it works in changes with every `cd`. One host may
 have been started by another, whose variable is still there."""

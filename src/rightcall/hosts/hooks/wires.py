@@ -16,19 +16,21 @@ from msgspec.structs import replace
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.rights import HOST_OWN
+from rightcall.hosts.hooks.place import TRIAL
 from rightcall.types import Effect, Rules
 
 if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-Kind = Literal["before", "after", "over", "other"]
+Kind = Literal["before", "after", "over", "trial", "other"]
 _PREFIX = "mcp__"
 _LONGEST_LABEL = 200
 
 
 class Happened(Struct, frozen=True):
-    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; anything `other` needs no word."""
+    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; `trial` when `rightcall status`
+    asks whether calls can be judged; anything `other` needs no word."""
 
     kind: Kind
     tool: str = ""
@@ -257,6 +259,8 @@ class Wire:
         context = label(event.get("session_id"))
         if name == "SessionEnd" or (name in self.OVER and not event.get("background_tasks")):
             return Happened("over", context=context)
+        if name == TRIAL:
+            return Happened("trial", field(event, "tool_name", str), event.get("tool_input"))
         if name != self.BEFORE and name not in self.AFTER:
             return Happened("other")
         called = field(event, "tool_name", str)
@@ -413,6 +417,12 @@ def _output(**fields: Any) -> dict[str, Any]:
 
 CLAUDE, CODEX, GEMINI = _Claude(), _Codex(), _Gemini()
 WIRES: dict[str, Wire] = {"claude": CLAUDE, "gemini": GEMINI, "codex": CODEX}
+
+
+def hosted(name: str) -> dict[str, list[PackTool]]:
+    """The hosts that have a tool of this name themselves, as policy and audit call them, each with that tool."""
+    found = {wire.HOST: builtin_tools(word, name) for word, wire in WIRES.items()}
+    return {host: tools for host, tools in found.items() if tools}
 
 
 # ── calls that could not be judged ──

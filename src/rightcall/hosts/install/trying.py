@@ -20,7 +20,7 @@ from msgspec import DecodeError, Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
-from rightcall.hosts.hooks.place import policy_of_project, project_folder, socket_path
+from rightcall.hosts.hooks.place import TRIAL, policy_of_project, project_folder, socket_path
 from rightcall.hosts.install.edits import Path, read
 from rightcall.hosts.install.hosts import Found, ServerEntry, entries_of
 from rightcall.hosts.install.places import (
@@ -141,7 +141,7 @@ def try_hook(installed: Installed, record: Record | None, environment: Mapping[s
     with TemporaryDirectory(prefix="rightcall-status-") as folder:
         # without a policy the record is the user's own, where a call that never was has no place
         own = {} if policy else {"XDG_STATE_HOME": folder, "LOCALAPPDATA": folder}
-        return _run(_started(handler, found), _event(event), {**environment, **own})
+        return _run(_started(handler, found), _event(), {**environment, **own})
 
 
 def _is_surely_ours(installed: Installed, record: Record | None, handler: Mapping[str, Any], found: Found) -> bool:
@@ -166,11 +166,10 @@ def _started(handler: Mapping[str, Any], found: Found) -> list[str]:
     return ["/bin/sh", "-c", f"{handler['command']} {' '.join(_LOUDER)}"]
 
 
-def _event(name: str) -> bytes:
-    event = {"hook_event_name": name, "session_id": "rightcall-status", "transcript_path": "", "cwd": os.getcwd()}
-    # another one each time: the same call again and again would be refused as a loop
-    tool = {"tool_name": "rightcall_status", "tool_input": {"check": token_hex(8)}, "tool_use_id": token_hex(8)}
-    return json.encode({**event, **tool, "permission_mode": "default", "turn_id": "rightcall-status", "model": ""})
+def _event() -> bytes:
+    """Of a kind that no host sends, so that the call is judged and not recorded: it would never end."""
+    tool = {"tool_name": "rightcall_status", "tool_input": {"check": token_hex(8)}}
+    return json.encode({"hook_event_name": TRIAL, "session_id": "rightcall-status", "cwd": os.getcwd(), **tool})
 
 
 def _run(words: list[str], event: bytes, environment: Mapping[str, str]) -> Tried:

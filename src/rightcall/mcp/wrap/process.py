@@ -79,7 +79,8 @@ class Server:
             )  # fmt: skip
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise ConfigError(f"the server cannot be started: {escaped(command[0], 200)!r}: {why}") from None
+            told = f"the server cannot be started: {escaped(command[0], 200)!r}: {why}"
+            raise ConfigError(f"{told}. After `--` write the command that starts your MCP server") from None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
