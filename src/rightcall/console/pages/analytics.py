@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from rightcall.console.charts import Chart, Drawing, Series, bars, lines
 from rightcall.console.page import Page, look, render, site_of
-from rightcall.console.pages.live import unspelled
-from rightcall.console.pages.overview import PERIODS
+from rightcall.console.pages.live import link_to, unspelled
+from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.record.analytics import UNTOLD, Analytics, Metric, Repairs, analytics_of, metrics_of, repairs_of
 from rightcall.record.calls import LIFTED, Period, window_of
 from rightcall.record.counts import Counts, Part
@@ -43,6 +43,17 @@ class Asked(Struct, frozen=True):
     def query(self, **more: str) -> str:
         said = {"period": self.period, "by": self.by} | ({} if self.caller is None else {"caller": self.caller})
         return urlencode(said | more)
+
+    def live(self, **said: str) -> str:
+        """The address of the calls that a figure counts."""
+        return link_to(self.period, **{"caller": self.caller or ""} | said)
+
+    def of_row(self, table: str, name: str, column: str) -> str:
+        """The same of a figure of a row; empty where no filter means just these calls."""
+        side = {"errors": "tool", "adoption": ""}.get(table, self.by)
+        if side in ("", "provider") or name == UNTOLD or column not in _FILTERS:
+            return ""
+        return self.live(**{side: name}, **_FILTERS[column])
 
 
 class Table(Struct, frozen=True):
@@ -71,10 +82,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 def asked_of(request: Request) -> Asked:
     said = request.query_params
-    period: Period = next((one for one in get_args(Period) if one == said.get("period")), "1day")
     by: Part = next((one for one in get_args(Part) if one == said.get("by")), "tool")
     caller = unspelled(said.get("caller", ""))[:_LONGEST]
-    return Asked(period, by, caller or None)
+    return Asked(period_of(request), by, caller or None)
 
 
 async def show(request: Request) -> Response:
@@ -239,6 +249,11 @@ def _success(point: Point) -> float | None:
     return 100 * point.succeeded / ran if ran else None
 
 
+_FILTERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "calls": {}, "right as written": {"repair": "none"}, "lifted": {"repair": "lifted"}, "repaired": {"repair": "any"},
+    "did not fit": {"repair": "left"}, "times": {"status": "failed"},
+}  # fmt: skip
+"""What shows the calls that a column counts."""
 _COLUMNS: Final = (
     "calls", "right as written", "lifted", "repaired", "did not fit", "before (%)", "after (%)", "ran well (%)",
     "mean (ms)", "p50 (ms)", "p95 (ms)", "p99 (ms)",
