@@ -179,7 +179,7 @@ def test_an_undo_says_what_it_did_and_what_the_state_is_now(world: World) -> Non
     told = re.sub(r"<[^>]+>", "", result.partition('notice good" role="status"')[2].partition("</p>")[0])
     assert "Undone. ann undid" in told
     assert f"{change.summary[:4]}" in told
-    assert "as it was before that change" in told
+    assert "2 files are as they were before that change" in told
     assert f'href="{path}"' in result
     before = world.ann.get(path).text
     for words in ("This change is undone.", "ann undid it", "</i>undone</span>", f'href="{done.location}"'):

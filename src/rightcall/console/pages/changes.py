@@ -417,8 +417,8 @@ def _undo_page(site: Site, visitor: Visitor, desk: Desk, wanted: str) -> UndoPag
         why, text, parts = f"it is too long to be shown here: use `rightcall undo {filed.entry.id}`", "", []
     digest, drawn = sha256(text.encode(errors="surrogatepass")).hexdigest(), site.store.clock.now()
     return UndoPage(
-        entry=filed.entry, other=_other(desk, filed.entry), done=done_of(desk, filed), why_not=why, files=part_diffs(parts), digest=digest,
-        drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
+        entry=filed.entry, other=_other(desk, filed.entry), done=done_of(desk, filed), why_not=why,
+        files=part_diffs(parts), digest=digest, drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
     )  # fmt: skip
 
 
