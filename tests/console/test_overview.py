@@ -54,7 +54,8 @@ def followed(ann: Browser, link: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "path", ["/?period={}", "/tools/one?name=weather&period={}", "/tools/one?name=code/read&period={}"]
+    "path",
+    ["/?period={}", "/analytics?period={}", "/tools/one?name=weather&period={}", "/tools/one?name=code/read&period={}"],
 )
 @pytest.mark.parametrize("period", ["1hour", "1day", "1week"])
 def test_every_figure_leads_to_the_calls_that_it_counts(

@@ -3,6 +3,7 @@ how much tools are used. Every chart has a table with the same numbers, and an e
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from json import dumps
@@ -142,7 +143,7 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     return View(
         figures=figures,
         total=figures_of(sums.counts.total),
-        fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in _FIT_FIELDS)),
+        fit=_fit(sums.counts.total.strategies),
         metrics=metrics_of(sums.counts),
         charts=[*_fit_charts(asked.by, all_fits, parts), *_use_charts(asked.by, parts)],
         tables=list(_tables(asked, figures, sums.counts)),
@@ -151,8 +152,15 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     )
 
 
-_FIT_FIELDS: Final = ("calls", "repaired", "failed", "lifted")
 _NONE: Final = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
+
+
+def _fit(strategies: Counter[str]) -> Fit:
+    """Of the whole period. A chart begins at a whole hour or day, and so may have some calls more."""
+    if not strategies:
+        return Fit("")
+    found = repairs_of(strategies)
+    return Fit("", found.calls, found.repaired, found.failed, found.lifted)
 
 
 def _fit_charts(by: Part, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:

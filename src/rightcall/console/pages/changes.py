@@ -418,7 +418,8 @@ def _undo_page(site: Site, visitor: Visitor, desk: Desk, wanted: str) -> UndoPag
     digest, drawn = sha256(text.encode(errors="surrogatepass")).hexdigest(), site.store.clock.now()
     return UndoPage(
         entry=filed.entry, other=_other(desk, filed.entry), done=done_of(desk, filed), why_not=why,
-        files=part_diffs(parts), digest=digest, drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
+        files=part_diffs(parts), digest=digest, drawn=drawn,
+        seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
     )  # fmt: skip
 
 
