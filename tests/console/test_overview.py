@@ -80,7 +80,7 @@ def test_every_count_of_a_table_leads_to_the_calls_that_it_counts(
     ranked = r'<a href="(/live[^"]+)">[^<]+</a></th><td class="bar">.*?<td class="num">(\d+)</td>'
     links += re.findall(ranked, page, re.S)
     links += re.findall(
-        r'<a href="(/live[^"]+rule=[^"]+)">[^<]+</a></th><td class="num">0</td><td class="num">(\d+)', page
+        r'<a href="(/live[^"]+rule=[^"]+)">[^<]+</a></th><td class="num"[^>]*>0</td><td class="num"[^>]*>(\d+)', page
     )
     assert links
     assert {link: followed(ann, link) for link, _ in links} == {link: int(count) for link, count in links}
