@@ -107,9 +107,9 @@ def test_the_latest_calls_say_when_who_what_and_what_became_of_it(
     assert told == {
         asked: ["asked", "file/save", "teacher", "waits for a person"],
         refused: ["refused", "code/read", "ada", "No such file"],
-        left: ["not repaired", "weather", "proxy", "unchanged, to its client"],
-        watched: ["would be repaired", "weather", "proxy", "to its client"],
-        repaired: ["repaired", "weather", "proxy", "to its client"],
+        left: ["not repaired", "weather", "proxy", "sent to its client unchanged"],
+        watched: ["would be repaired", "weather", "proxy", "sent to its client"],
+        repaired: ["repaired", "weather", "proxy", "sent to its client"],
         right: ["right as written", "code/read", "ada", "ran in 12 ms"],
     }
 
@@ -128,6 +128,26 @@ def test_the_tool_that_fails_most_is_named_first_and_its_page_says_why(ann: Brow
     reasons = re.findall(r'<td class="num">(\d+)</td>.*?</i>(\w+)</span></td><td>([^<]+)</td>', why)
     assert reasons == [("3", "failed", "timed out"), ("1", "failed", "no route")]
     assert f'href="/calls/{last}"' in why
+
+
+def test_a_call_says_first_what_became_of_it(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    diary = Diary(store, clock)
+    calls = {
+        diary.ran(time=12.0): "It was right as written. It ran in 12 ms.",
+        diary.failed(error="timed out"): "It ran and failed. timed out",
+        diary.refused(reason="No such file"): "Refused: it did not run. No such file Rule allowlist",
+        passed(store, "repaired", strategy="rules", repairs=(CHANGE,)): (
+            "It was repaired: 1 change. The model's client runs it."
+        ),
+        passed(store, "left", strategy="failed", problems=({"code": "missing", "message": "city is missing"},)): (
+            "It could not be repaired. city is missing. The model's client runs it."
+        ),
+    }
+    try_call(store, request_of(at=clock.now()))
+    calls[store.look(lambda tables: tables.head()[0])] = "It waits for a person. Answer it"
+    for number, told in calls.items():
+        page = ann.get(f"/calls/{number}").text.partition('<p class="gist')[2].partition("</p>")[0]
+        assert " ".join(unescape(re.sub(r"<[^>]+>", " ", page.partition(">")[2])).split()) == told
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ class Row(Struct, frozen=True):
         if one.rule.startswith("proxy:would-"):
             word, look = f"would be {word.split()[0]}", "pending"
         if one.status == "proxied":
-            return Happened(word, look, "unchanged, to its client" if one.fit == "left" else "to its client")
+            return Happened(word, look, "sent to its client unchanged" if one.fit == "left" else "sent to its client")
         ran = "still running" if one.status == "pending" else f"ran in {took(one.execution_time)}"
         return Happened(word, look, ran)
 
