@@ -544,7 +544,7 @@ def test_calls_through_the_proxy_are_in_the_figures_of_every_page(ann: Browser, 
     bars = re.findall(r'<td class="num">(\d+)</td><td class="num">(\d+)</td></tr>', page)
     assert (sum(int(one) for one, _ in bars), sum(int(one) for _, one in bars)) == (4, 3)
     assert re.search(r">weather</a></th>.*?<td class=\"num\">4</td>", page, re.S)
-    assert 'href="/audit"' in page[page.index("<dt>Chain</dt>") :][:100]
+    assert 'href="/audit"' in page[page.index("<dt>Intact</dt>") :][:100]
     tools = ann.get("/tools").text
     assert re.search(r'"Not repaired"><a href="/live\?tool=weather&amp;repair=left&amp;period=24h">2</a>', tools)
     assert "<b>2</b><span>not repaired</span>" in ann.get("/tools/one?name=weather").text
