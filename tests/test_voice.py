@@ -52,6 +52,13 @@ def test_no_banned_phrase_is_in_a_text(package: str) -> None:
     assert found == []
 
 
+def test_no_banned_phrase_is_on_a_page_of_the_console() -> None:
+    pages = sorted((SOURCE / "console" / "templates").glob("*.html"))
+    assert pages
+    shown = {one.name: re.sub(r"\{%.*?%\}|<[^>]*>", " ", one.read_text("utf-8"), flags=re.S) for one in pages}
+    assert [f"{name}: {found[0]}" for name, text in shown.items() if (found := BANNED.search(text))] == []
+
+
 def test_the_texts_fixed_by_contract_are_unchanged() -> None:
     everything = "\n".join(file.read_text("utf-8") for file in files(SOURCE))
     assert [text for text in FIXED if text not in everything] == []

@@ -70,7 +70,7 @@ def test_a_megabyte_in_a_record_and_endless_names_push_nothing_aside(desk: Any) 
     large = desk.store.transact(lambda tables: tables.append("begin", 0, encode(body)))
     named = recorded(desk.store, "x" * 3000)
     desk.page.size(360, 740)
-    for path in ("/", "/live", "/audit", f"/calls/{large}", f"/calls/{named}"):
+    for path in ("/", "/live", "/audit", "/tools", "/analytics", "/policy", f"/calls/{large}", f"/calls/{named}"):
         page = desk.open(path)
         harmless(page)
         assert page.run("document.documentElement.scrollWidth") == 360, path

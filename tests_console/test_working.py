@@ -90,6 +90,7 @@ def test_a_waiting_write_is_approved_from_the_inbox_and_the_page_becomes_its_rec
     page.wait("document.getElementById('link').dataset.state === 'live'")
     used = desk.call()
     page.wait(f"document.querySelector('#state a[href=\"/calls/{used.call}\"]')")
+    page.wait("document.querySelector('h1').innerText.includes('It ran as record')")
     said = read_answer(desk.store.look(lambda tables: tables.newest(1, ("answer",)))[0].body)
     assert (said.by, said.through, said.reason) == ("ann", "console", "it is fine")
     assert page.troubles() == []

@@ -12,7 +12,7 @@ from rightcall.console.charts import MOST, OTHERS, Drawing, Series, bars, lines
 from rightcall.record.calls import Period
 from rightcall.record.figures import fit_over_time
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import ManualClock
+from rightcall.record.tables import CallBody, ManualClock, encode
 from support.consoles import Browser
 from support.every import sampled
 from support.stores import Diary
@@ -97,6 +97,20 @@ def test_the_table_of_tools_says_how_each_one_does(ann: Browser, diary: Diary) -
     told = dict(zip(header, row, strict=True))
     assert (told["tool"], told["calls"], told["repaired"], told["after (%)"]) == ("code/read", "3", "1", "100.0")
     assert (told["before (%)"], told["ran well (%)"], told["p95 (ms)"]) == ("66.67", "66.67", "16.0")
+
+
+@pytest.mark.parametrize("period", ["1hour", "1day", "1week"])
+def test_the_largest_tools_are_named_wherever_they_run_and_only_the_tail_is_folded(
+    ann: Browser, store: MemoryStore, diary: Diary, period: str
+) -> None:
+    for number in range(MOST + 2):
+        diary.ran("ada", f"tool-{number}")
+    body = CallBody("proxy", "weather", {}, "ab" * 32, "passed", "proxy:right")
+    for _ in range(3):
+        store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+    chart = ann.get(f"/analytics?period={period}").text.partition('<h2 id="calls-tool">')[2]
+    named = re.findall(r"</svg>([^<]+)</li>", chart.partition("</ul>")[0])
+    assert named == ["weather", *(f"tool-{number}" for number in range(MOST - 2)), OTHERS]
 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])

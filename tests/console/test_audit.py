@@ -135,7 +135,7 @@ def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
             assert "Not verified yet: verify it" in ann.get("/").text
             found = ann.get("/audit/verify").text
             assert "record 3 does not fit its hash" in found
-            assert re.search(r'<a href="/audit">Not intact</a> <small>verified <time', ann.get("/").text)
+            assert re.search(r'<a href="/audit">No: a record was changed or removed</a> <small>verified <time', ann.get("/").text)
             assert 'href="/calls/3"' in found
     finally:
         store.close()
@@ -171,9 +171,9 @@ def test_overview_says_when_the_chain_was_last_verified_by_whomever(tmp_path: Pa
             head = store.look(lambda tables: tables.head())[0]
             assert main(["audit", "verify", "--store", str(file)]) == 0
             page = ann.get("/").text
-            assert re.search(rf">Intact up to record {head}</a> <small>verified <time datetime=", page)
+            assert re.search(rf">Yes, up to record {head}</a> <small>verified <time datetime=", page)
             assert f"all records up to {head} were right" in ann.get("/audit").text
             ann.get(f"/audit/verify?anchor={head}:{'0' * 64}")
-            assert ">Intact up to record" in ann.get("/").text, "a wrong anchor says nothing of the records"
+            assert ">Yes, up to record" in ann.get("/").text, "a wrong anchor says nothing of the records"
     finally:
         store.close()

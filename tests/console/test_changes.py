@@ -168,6 +168,32 @@ def test_a_merge_runs_the_checks_and_can_be_taken_back(world: World) -> None:
     assert world.notes()[-1] == ("undo", "ann", "console")
 
 
+@pytest.mark.promise("W-05")
+def test_an_undo_says_what_it_did_and_what_the_state_is_now(world: World) -> None:
+    (change, *_) = world.project.desk.changes(1)
+    path = f"/changes/{change.id}"
+    shown = world.ann.get(path)
+    assert "</i>in effect</span>" in shown.text
+    done = world.ann.post(path, world.form(shown, act="undo"))
+    result = world.ann.get(done.location).text
+    told = re.sub(r"<[^>]+>", "", result.partition('notice good" role="status"')[2].partition("</p>")[0])
+    assert "Undone. ann undid" in told
+    assert f"{change.summary[:4]}" in told
+    assert "2 files are as they were before that change" in told
+    assert f'href="{path}"' in result
+    before = world.ann.get(path).text
+    for words in ("This change is undone.", "ann undid it", "</i>undone</span>", f'href="{done.location}"'):
+        assert words in before, words
+    assert "cannot be undone" not in before
+    listed = world.ann.get("/changes").text
+    assert ">undone</span>" in listed
+    assert f"undo of {change.id}</span>" in listed
+    again = world.ann.post(done.location, world.form(world.ann.get(done.location), act="undo"))
+    assert again.status == 303
+    assert "so the change is in effect again" in world.ann.get(done.location).text
+    assert "</i>in effect</span>" in world.ann.get(path).text
+
+
 @pytest.mark.promise("W-04")
 def test_red_checks_merge_nothing_and_say_why(world: World) -> None:
     world.project.commit({"app.py": "print('three')\n"})

@@ -322,7 +322,7 @@ def test_the_inbox_tells_desktop_notices_the_id_the_tool_and_the_caller_and_noth
     assert "\u202e" not in row
     assert "onload=" not in re.sub(r'"[^"]*"', "", row)
     assert "a-secret-name" not in row
-    assert '<button type="button" id="notices" hidden></button>' in page
+    assert '<button type="button" id="notices" class="quiet small" hidden></button>' in page
 
 
 def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryStore) -> None:

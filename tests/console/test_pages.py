@@ -525,7 +525,7 @@ def test_each_call_says_how_it_came_to_fit_and_the_filters_agree(ann: Browser, s
     rows = {int(one[1]): one[2] for one in re.finditer(r'data-id="(\d+)"(.*?)</li>', ann.get("/live").text, re.S)}
     badges = {number: re.findall(r'class="tag ?(\w*)">([^<]+)<', row) for number, row in rows.items()}
     assert badges == {
-        right: [], lifted: [("", "lifted")], unfit: [("warn", "could not be repaired")],
+        right: [], lifted: [("", "lifted")], unfit: [("warn", "not repaired")],
         repaired: [("fixed", "1 repair")], watched: [("fixed", "would be repaired")],
         copied: [("warn", "left as written")],
     }  # fmt: skip
@@ -540,14 +540,14 @@ def test_calls_through_the_proxy_are_in_the_figures_of_every_page(ann: Browser, 
     passed(store, "lifted", origin="text")
     page = ann.get("/").text
     assert "<b>4</b><span>calls</span>" in page
-    assert "<b>2</b><span>could not be repaired</span>" in page
+    assert "<b>2</b><span>not repaired</span>" in page
     bars = re.findall(r'<td class="num">(\d+)</td><td class="num">(\d+)</td></tr>', page)
     assert (sum(int(one) for one, _ in bars), sum(int(one) for _, one in bars)) == (4, 3)
     assert re.search(r">weather</a></th>.*?<td class=\"num\">4</td>", page, re.S)
-    assert 'href="/audit"' in page[page.index("<dt>Chain</dt>") :][:100]
+    assert 'href="/audit"' in page[page.index("<dt>Intact</dt>") :][:100]
     tools = ann.get("/tools").text
-    assert re.search(r'"Could not be repaired"><a href="/live\?tool=weather&amp;repair=left">2</a>', tools)
-    assert "<b>2</b><span>could not be repaired</span>" in ann.get("/tools/one?name=weather").text
+    assert re.search(r'"Not repaired"><a href="/live\?tool=weather&amp;repair=left&amp;period=24h">2</a>', tools)
+    assert "<b>2</b><span>not repaired</span>" in ann.get("/tools/one?name=weather").text
     assert "1 more lifted from the text" in page
     analytics = ann.get("/analytics").text
     assert "<b>25.0 %</b><span>right as written</span>" in analytics, "the call that ran, and not the lifted one"

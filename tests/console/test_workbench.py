@@ -361,9 +361,9 @@ def test_a_tool_that_runs_elsewhere_is_not_offered_to_be_run_here(ann: Browser, 
     assert "rightcall run --as proxy code/read" in passed("code/read")
     page = passed("weather")
     assert "rightcall run" not in page
-    assert "It does not run here" in page
+    assert "The model's client runs this call; RightCall recorded it." in unescape(page)
     said = unescape(ann.post("/policy", {"tool": "weather"}).text)
-    assert "`weather` does not run here: a client brought it to the proxy" in said
+    assert "The model's client runs `weather`; RightCall repairs and records its calls." in said
 
 
 def test_a_tool_of_a_client_is_told_by_what_passed_the_proxy(bob: Browser, store: MemoryStore) -> None:
@@ -378,9 +378,11 @@ def test_a_tool_of_a_client_is_told_by_what_passed_the_proxy(bob: Browser, store
     assert "&#34;integer&#34;" in page.partition("JSON Schema")[2]
     assert "<dt>Last called</dt><dd><time" in page
     assert "never called yet" not in page
-    assert "Missing required fields: n." in page.partition("Could not be repaired</h2>")[2]
-    assert f'href="/calls/{number}"' in page
-    assert "runs in the client: RightCall only checks it" in bob.get("/tools?text=sum_up").text
+    why = page.partition("Why its calls go wrong")[2].partition("</section>")[0]
+    assert "n is missing" in why
+    assert f'href="/calls/{number}"' in why
+    assert "The model's client runs this tool; RightCall repairs and records its calls." in unescape(page)
+    assert "its client runs it" in bob.get("/tools?text=sum_up").text
 
 
 def test_rules_of_a_tool_are_told_in_words(bob: Browser) -> None:

@@ -72,6 +72,12 @@ def test_one_call_of_practice_waits_for_a_person_and_runs_once_after_a_yes(site:
     assert [one["tool"] for one in site.records("begin")] == ["publish_note"]
 
 
+def test_one_call_of_practice_is_refused_so_that_somebody_can_read_why(site: Site) -> None:
+    site.ask(pause=lambda _: 0.0, most=1)
+    (refused,) = site.records("refused")
+    assert (refused["caller"], refused["tool"], refused["rule"]) == (CALLER, "run_script", "deny:execute")
+
+
 def test_a_call_of_practice_that_is_denied_does_not_come_again(site: Site) -> None:
     site.ask(pause=lambda _: site.say("denied"), most=3)
     assert site.records("begin") == []

@@ -120,3 +120,17 @@ def test_nothing_that_hears_of_a_request_can_break_its_answer(caplog: pytest.Log
     app._tell([broken, heard.append], facts := Facts("passed", "local"))
     assert heard == [facts]
     assert "could not be counted" in caplog.text
+
+
+def test_a_policy_file_that_was_added_after_the_start_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "rightcall.toml"
+    policy = PolicyInForce(None, str(file))
+    with caplog.at_level(logging.WARNING):
+        assert policy.changed() is None
+        assert caplog.text == ""
+        file.write_text('[policy]\nwrite = "ask"\n')
+        assert (policy.changed(), policy.changed()) == (None, None)
+    assert caplog.text.count(f"a policy file was added at {file} after the start; restart to use it") == 1
+    assert policy.current.source == "default policy"

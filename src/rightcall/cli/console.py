@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.letters import visible
 from rightcall.cli import OK
 from rightcall.cli.options import (
@@ -109,7 +110,7 @@ def run(options: Namespace) -> int:
         except ImportError as missing:
             raise missing_package(missing) from missing
         check_settings(settings)
-        policy = PolicyInForce(policy_file(options))
+        policy = PolicyInForce(policy_file(options), os.path.join(options.root, POLICY_FILE))
         console = Console(store, in_force(policy), options.root, checks=partial(_checks, options))
         with announced(database_of(options), "console") as announce:
 

@@ -139,7 +139,7 @@ def serve_upstream(
         with lines_and_log(sys.stderr, form) as lines:
             return run_worker(options, int(channel), lines, gateway=gateway)
     offer_trust(options)
-    policy = PolicyInForce(policy_file(options))
+    policy = PolicyInForce(policy_file(options), os.path.join(options.root, POLICY_FILE))
     _refuse_itself(options, url)  # what is wrong is said before anything is opened
     token = None if options.no_auth else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -94,6 +95,14 @@ class Bench:
 def policy_file(policy: Policy) -> str | None:
     """The file that a policy was read from; None for the defaults and for one that a program gave."""
     return os.path.abspath(policy.source) if os.path.isfile(policy.source) else None
+
+
+def added_policy(policy: Policy, root: str) -> str:
+    """Where a policy file is that was made after the start, when none was there to be found; empty where none was."""
+    from rightcall.policy.settings import DEFAULT_POLICY
+
+    path = os.path.join(os.path.abspath(root), POLICY_FILE)
+    return path if policy.source == DEFAULT_POLICY.source and os.path.lexists(path) else ""
 
 
 def policy_text(policy: Policy) -> tuple[str, bool]:

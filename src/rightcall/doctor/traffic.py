@@ -72,11 +72,18 @@ def publish_note(title: str, text: str) -> str:
     return f"Published {title!r} ({len(text)} characters), for practice: nothing was changed."
 
 
+@tool(name="run_script", effects=["execute"])
+def run_script(command: str) -> str:
+    """Run a command. This is for practice: the policy of the practice client denies it."""
+    return f"{command!r} did not run: this is for practice."
+
+
 _NOTE: Final = {
     "name": "publish_note",
     "arguments": "{'title': 'Practice', text: 'Approve me, and I run once. Nothing is changed.'}",
 }
-_ASKS: Final = {"policy": {"write": "ask"}}
+_SCRIPT: Final = {"name": "run_script", "arguments": {"command": "rm -rf build"}}
+_RULES: Final = {"policy": {"write": "ask", "execute": "deny"}}
 
 
 class PracticeClient:
@@ -110,7 +117,7 @@ class PracticeClient:
             made, text = self._store.transact(lambda tables: make_token(tables, TokenRequest(CALLER, _BY, _TOKEN_ENDS)))
             try:
                 with Executor.open_sync(
-                    self._root, _ASKS, tools=[publish_note], store=self._store, servers=False
+                    self._root, _RULES, tools=[publish_note, run_script], store=self._store, servers=False
                 ) as executor:
                     self._ask_on(address, text, executor)
             finally:
@@ -120,6 +127,7 @@ class PracticeClient:
                 _log.warning("the practice client has stopped: %s", str(fault) or "the proxy did not answer in time")
 
     def _ask_on(self, address: Address, token: str, executor: SyncExecutor) -> None:
+        executor.run(_SCRIPT, CALLER)  # refused, for whoever wants to read why
         decision = executor.run(_NOTE, CALLER).decision
         question = None if decision is None else decision.approval
         for number, asked in zip(range(self._most), cycle(ASKED), strict=False):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from rightcall import LateLog
 from rightcall.base.files.guarded import follow, identity
 from rightcall.base.globs import LONGEST_PATTERN, quoted, shift_pattern
+from rightcall.base.text import escaped
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
@@ -86,9 +87,12 @@ Stamp = tuple[object, ...]
 
 class PolicyInForce:
     """`current` is the policy; `changed` looks whether its file has another; `problem` says what is wrong with an edit
-    that was not taken."""
+    that was not taken. Where no file was found at the start, `usual` is where one may be added: it is told of once, and
+    holds from the next start on, since what a server has opened by then follows the policy of its start."""
 
-    def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
+    def __init__(
+        self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None, usual: str | None = None
+    ) -> None:
         from rightcall.policy.trust import FoundPolicy  # late: a gate has no file to watch
 
         self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
@@ -98,6 +102,7 @@ class PolicyInForce:
         self._first_seen = (stamp, time.monotonic())
         self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
         self.current = load_policy(policy)
+        self._usual = os.path.abspath(usual) if usual is not None and policy is None else None
         self.problem: str | None = None
         self.tells = True
         """Whether changes are told in the log; of several processes one does."""
@@ -106,6 +111,7 @@ class PolicyInForce:
         """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
         what becomes of it, with `take` or `keep`."""
         if self._file is None:
+            self._tell_added()
             return None
         stamp = self._stamp()
         if stamp == self._seen or not self._settled(stamp):
@@ -136,6 +142,14 @@ class PolicyInForce:
         if self.tells:
             log.warning("invalid policy ignored; previous policy active: %s", problem)
         return True
+
+    def _tell_added(self) -> None:
+        if self._usual is not None and os.path.lexists(self._usual):
+            if self.tells:
+                log.warning(
+                    "a policy file was added at %s after the start; restart to use it", escaped(self._usual, 300)
+                )
+            self._usual = None
 
     def _loaded(self) -> Policy:
         assert self._file is not None

@@ -268,35 +268,74 @@ class CallPage(Struct, frozen=True):
     """The number that the next page is asked for with; None where there is nothing older."""
 
 
+class _Search:
+    """Calls of one kind, from a record backwards. `end` is the newest record that was not looked at yet."""
+
+    def __init__(self, tables: Tables, wanted: CallFilter, before: int | None) -> None:
+        last = tables.head()[0]
+        self.end = last if before is None else min(last, before - 1)
+        self._tables, self._wanted = tables, wanted
+
+    def __iter__(self) -> Iterator[CallRecord]:
+        tables, wanted, lowest = self._tables, self._wanted, max(0, self.end - LOOKED_THROUGH)
+        running, ends = frozenset(tables.running()), dict[int, AuditEntry]()
+        while self.end > lowest:
+            first = max(lowest, self.end - _PAGE)
+            entries = [one for one in islice(tables.entries(first), self.end - first) if one.seq <= self.end]
+            if entries and wanted.since is not None and all(one.at < wanted.since for one in entries):
+                self.end = 0
+                return
+            for entry in reversed(entries):
+                if entry.kind == "end":
+                    ends[entry.call] = entry
+                elif entry.kind in CALLS and (wanted.since is None or entry.at >= wanted.since):
+                    if not wanted.may_have(entry.body):
+                        continue
+                    own = ends.pop(entry.seq, None) or _end_of(tables, entry)
+                    if wanted.may_tell(entry, own) and wanted.has(record := joined(entry, own, running)):
+                        self.end = entry.seq - 1
+                        yield record
+            self.end = first
+
+    @property
+    def before(self) -> int | None:
+        """Where to go on; None where nothing is older."""
+        return self.end + 1 if 0 < self._tables.oldest() <= self.end else None
+
+
 def page_of_calls(
     tables: Tables, wanted: CallFilter = _ANY_CALL, *, before: int | None = None, limit: int = 50
 ) -> CallPage:
     """The calls of that kind with a number below `before`. Only so many records are looked through at a time: a page
     may have few calls, or none, and still say where to go on."""
-    last = tables.head()[0]
-    end = last if before is None else min(last, before - 1)
-    lowest = max(0, end - LOOKED_THROUGH)
-    found: list[CallRecord] = []
-    running, ends = frozenset(tables.running()), dict[int, AuditEntry]()
-    while end > lowest and len(found) < limit:
-        first = max(lowest, end - _PAGE)
-        entries = [one for one in islice(tables.entries(first), end - first) if one.seq <= end]
-        if entries and wanted.since is not None and all(one.at < wanted.since for one in entries):
-            return CallPage(found, None)
-        end = first
-        for entry in reversed(entries):
-            if entry.kind == "end":
-                ends[entry.call] = entry
-            elif entry.kind in CALLS and (wanted.since is None or entry.at >= wanted.since):
-                if not wanted.may_have(entry.body):
-                    continue
-                own = ends.get(entry.seq) or _end_of(tables, entry)
-                if wanted.may_tell(entry, own) and wanted.has(record := joined(entry, own, running)):
-                    found.append(record)
-                    if len(found) >= limit:
-                        end = entry.seq - 1
-                        break
-    return CallPage(found, end + 1 if 0 < tables.oldest() <= end else None)
+    search = _Search(tables, wanted, before)
+    found = list(islice(search, limit))
+    return CallPage(found, search.before)
+
+
+def latest_calls(tables: Tables, wanted: CallFilter) -> Iterator[CallRecord]:
+    """The same one by one, for whoever only counts them."""
+    return iter(_Search(tables, wanted, None))
+
+
+class CallCount(Struct, frozen=True):
+    """How many calls a filter has, and how many questions, which are calls only once they are answered."""
+
+    calls: int
+    questions: int
+    is_all: bool
+    """Whether there are no more than these."""
+
+
+def count_calls(tables: Tables, wanted: CallFilter, page: CallPage, most: int = 2000) -> CallCount:
+    """Those of a page and of all that are older, without keeping them: as many as one more search finds."""
+    found = [one.status == "waiting" for one in page.calls]
+    before = page.before
+    if before is not None:
+        search = _Search(tables, wanted, before)
+        found += [one.status == "waiting" for one in islice(search, most)]
+        before = search.before
+    return CallCount(found.count(False), found.count(True), before is None)
 
 
 def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:

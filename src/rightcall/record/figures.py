@@ -180,9 +180,9 @@ class Point(Struct, frozen=True, kw_only=True):
 def read_series(
     store: Store, period: Period = "1day", by: By = "all", *, caller: str | None = None, seconds: float = SECONDS
 ) -> dict[str, tuple[Point, ...]]:
-    """Calls over time, by name (`all`: under the empty name), those with the most calls first. Every name has a point
-    for every whole minute (of an hour), hour (of a day) or day (of a week) that the period touches. By rule: the calls
-    that were refused; by strategy: all, those through the proxy included."""
+    """Calls over time, by name (`all`: under the empty name), those with the most calls first, wherever these run.
+    Every name has a point for every whole minute (of an hour), hour (of a day) or day (of a week) that the period
+    touches. By rule: the calls that were refused; by strategy: all, those through the proxy included."""
     return store.look(lambda tables: _series(tables, period, by, caller, seconds))
 
 
@@ -193,8 +193,14 @@ def _series(tables: Tables, period: Period, by: By, caller: str | None, seconds:
     with rollup.reading():
         read = _minutes if width == MINUTE else _times if by in ("strategy", "rule") else _cells
         cells = read(rollup, by, caller, starts)
-    names = sorted(cells, key=lambda name: (-sum(point.calls for point in cells[name].values()), name))
+    sizes = {name: sum(_size(point, by) for point in points.values()) for name, points in cells.items()}
+    names = sorted(cells, key=lambda name: (-sizes[name], name))
     return {name: tuple(cells[name].get(start) or Point(start=start) for start in starts) for name in names}
+
+
+def _size(point: Point, by: By) -> int:
+    """All calls of a point. By strategy, those through the proxy are among `calls`."""
+    return point.calls + (point.proxied if by in _PARTS else 0)
 
 
 def _starts(since: str, until: str, width: int) -> Iterable[str]:

@@ -3,6 +3,7 @@ how much tools are used. Every chart has a table with the same numbers, and an e
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from json import dumps
@@ -16,8 +17,8 @@ from starlette.routing import Route
 
 from rightcall.console.charts import Chart, Drawing, Series, bars, lines
 from rightcall.console.page import Page, look, render, site_of
-from rightcall.console.pages.live import unspelled
-from rightcall.console.pages.overview import PERIODS
+from rightcall.console.pages.live import link_to, unspelled
+from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.record.analytics import UNTOLD, Analytics, Metric, Repairs, analytics_of, metrics_of, repairs_of
 from rightcall.record.calls import LIFTED, Period, window_of
 from rightcall.record.counts import Counts, Part
@@ -43,6 +44,17 @@ class Asked(Struct, frozen=True):
     def query(self, **more: str) -> str:
         said = {"period": self.period, "by": self.by} | ({} if self.caller is None else {"caller": self.caller})
         return urlencode(said | more)
+
+    def live(self, **said: str) -> str:
+        """The address of the calls that a figure counts."""
+        return link_to(self.period, **{"caller": self.caller or ""} | said)
+
+    def of_row(self, table: str, name: str, column: str) -> str:
+        """The same of a figure of a row; empty where no filter means just these calls."""
+        side = {"errors": "tool", "adoption": ""}.get(table, self.by)
+        if side in ("", "provider") or name == UNTOLD or column not in _FILTERS:
+            return ""
+        return self.live(**{side: name}, **_FILTERS[column])
 
 
 class Table(Struct, frozen=True):
@@ -71,10 +83,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 def asked_of(request: Request) -> Asked:
     said = request.query_params
-    period: Period = next((one for one in get_args(Period) if one == said.get("period")), "1day")
     by: Part = next((one for one in get_args(Part) if one == said.get("by")), "tool")
     caller = unspelled(said.get("caller", ""))[:_LONGEST]
-    return Asked(period, by, caller or None)
+    return Asked(period_of(request), by, caller or None)
 
 
 async def show(request: Request) -> Response:
@@ -132,7 +143,7 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     return View(
         figures=figures,
         total=figures_of(sums.counts.total),
-        fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in _FIT_FIELDS)),
+        fit=_fit(sums.counts.total.strategies),
         metrics=metrics_of(sums.counts),
         charts=[*_fit_charts(asked.by, all_fits, parts), *_use_charts(asked.by, parts)],
         tables=list(_tables(asked, figures, sums.counts)),
@@ -141,8 +152,15 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     )
 
 
-_FIT_FIELDS: Final = ("calls", "repaired", "failed", "lifted")
 _NONE: Final = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
+
+
+def _fit(strategies: Counter[str]) -> Fit:
+    """Of the whole period. A chart begins at a whole hour or day, and so may have some calls more."""
+    if not strategies:
+        return Fit("")
+    found = repairs_of(strategies)
+    return Fit("", found.calls, found.repaired, found.failed, found.lifted)
 
 
 def _fit_charts(by: Part, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:
@@ -239,6 +257,11 @@ def _success(point: Point) -> float | None:
     return 100 * point.succeeded / ran if ran else None
 
 
+_FILTERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "calls": {}, "right as written": {"repair": "none"}, "lifted": {"repair": "lifted"}, "repaired": {"repair": "any"},
+    "did not fit": {"repair": "left"}, "times": {"status": "failed"},
+}  # fmt: skip
+"""What shows the calls that a column counts."""
 _COLUMNS: Final = (
     "calls", "right as written", "lifted", "repaired", "did not fit", "before (%)", "after (%)", "ran well (%)",
     "mean (ms)", "p50 (ms)", "p95 (ms)", "p99 (ms)",

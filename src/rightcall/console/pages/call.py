@@ -70,6 +70,8 @@ class CallView(Struct, frozen=True, kw_only=True):
     changes: list[Change]
     result: list[TextLine]
     approval: Approval | None
+    row: Row
+    """In a list of calls."""
     fate: Fate | None
     """What became of it, where it asked a person."""
     timing: list[Moment]
@@ -138,6 +140,7 @@ def read_view(tables: Tables, number: int, now: int) -> CallView | None:
         changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
         result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
+        row=rows_of_calls(tables, [found], now)[0],
         fate=fate_of(asked, now) if found.status == "waiting" and found.approval else None,
         timing=list(_timing(found, asked)),
         chain=[_chained(tables, one, room) for one in chain if one is not None],

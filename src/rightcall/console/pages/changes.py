@@ -385,6 +385,8 @@ class UndoPage(Struct, frozen=True, kw_only=True):
     """One change, what it did and what taking it back would do."""
 
     entry: JournalEntry
+    other: JournalEntry | None
+    """The change that it undid, or else the one that undid it."""
     done: Done
     why_not: str
     files: list[FileDiff]
@@ -415,9 +417,19 @@ def _undo_page(site: Site, visitor: Visitor, desk: Desk, wanted: str) -> UndoPag
         why, text, parts = f"it is too long to be shown here: use `rightcall undo {filed.entry.id}`", "", []
     digest, drawn = sha256(text.encode(errors="surrogatepass")).hexdigest(), site.store.clock.now()
     return UndoPage(
-        entry=filed.entry, done=diff_change(desk, filed), why_not=why, files=part_diffs(parts), digest=digest,
-        drawn=drawn, seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
+        entry=filed.entry, other=_other(desk, filed.entry), done=diff_change(desk, filed), why_not=why,
+        files=part_diffs(parts), digest=digest, drawn=drawn,
+        seal=seal(site, visitor, drawn, "undo", filed.entry.id, digest),
     )  # fmt: skip
+
+
+def _other(desk: Desk, entry: JournalEntry) -> JournalEntry | None:
+    if not (other := entry.undoes or entry.undone):
+        return None
+    try:
+        return desk.filed(other).entry
+    except ToolFailure:  # newer ones needed its place
+        return None
 
 
 async def undo_one(request: Request) -> Response:

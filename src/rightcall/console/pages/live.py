@@ -15,16 +15,28 @@ from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.base.text import render_json
-from rightcall.console.page import Page, environment, look, number_of, render, seen, site_of
+from rightcall.console.page import LONGEST_LINKED, Page, environment, look, number_of, render, seen, site_of, took
 from rightcall.console.questions import json_visible
 from rightcall.policy.types import Approval
-from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
+from rightcall.record.calls import (
+    CallCount,
+    CallFilter,
+    CallPage,
+    CallRecord,
+    Fit,
+    Period,
+    calls_since,
+    count_calls,
+    page_of_calls,
+)
 from rightcall.record.tables import Store, Tables, written
 
 LIMIT: Final = 50
 FIELDS: Final = ("caller", "tool", "model", "status", "decision", "rule", "repair", "context", "text", "period")
 PERIODS: Final = {"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
+OF_FIGURES: Final[Mapping[Period, str]] = {"1hour": "1h", "1day": "24h", "1week": "7d"}
+"""The period here that shows the calls which figures of a period count."""
 _LONGEST: Final = 500
 _DETAIL: Final = 160
 _SHORT: Final = {"\\t": "\t", "\\r": "\r", "\\n": "\n", "\\\\": "\\"}
@@ -61,6 +73,12 @@ def wanted_of(asked: QueryParams) -> Wanted:
     return Wanted(said, number_of(asked.get("before")))
 
 
+def link_to(period: Period, **said: str) -> str:
+    """The address of the calls that a figure of a period counts."""
+    named = {name: visible(value[:LONGEST_LINKED]) for name, value in said.items() if value}
+    return f"/live?{urlencode(named | {'period': OF_FIGURES[period]})}"
+
+
 def unspelled(text: str) -> str:
     r"""The text that `visible` has spelled out.
 
@@ -74,17 +92,32 @@ def unspelled(text: str) -> str:
 async def show(request: Request) -> Response:
     wanted, now = wanted_of(request.query_params), site_of(request).store.clock.now()
 
-    def work(tables: Tables) -> tuple[CallPage, list[Row], list[str], list[str]]:
-        page = page_of_calls(tables, wanted.filter(tables, now), before=wanted.before, limit=LIMIT)
+    def work(tables: Tables) -> Found:
+        only = wanted.filter(tables, now)
+        page = page_of_calls(tables, only, before=wanted.before, limit=LIMIT)
         near = page.calls if not wanted.said else page_of_calls(tables, limit=LIMIT).calls
-        rows = rows_of_calls(tables, page.calls, now)
-        return page, rows, sorted({one.caller for one in near}), sorted({one.tool for one in near})
+        counted = count_calls(tables, only, page) if wanted.said and wanted.before is None else None
+        return Found(
+            page, rows_of_calls(tables, page.calls, now), counted,
+            sorted({one.caller for one in near}), sorted({one.tool for one in near}),
+        )  # fmt: skip
 
-    page, rows, callers, tools = await look(request, work)
+    found = await look(request, work)
     return render(
-        request, "live", calls=rows, wanted=wanted, older=page.before,
-        callers=callers, tools=tools, periods=PERIODS,
+        request, "live", calls=found.rows, wanted=wanted, older=found.page.before, counted=found.counted,
+        callers=found.callers, tools=found.tools, periods=PERIODS,
     )  # fmt: skip
+
+
+class Found(Struct, frozen=True):
+    """What one look into the store finds."""
+
+    page: CallPage
+    rows: "list[Row]"
+    counted: CallCount | None
+    """Of a filter, on its first page."""
+    callers: list[str]
+    tools: list[str]
 
 
 def rows_since(store: Store, query: str, after: int) -> str:
@@ -134,12 +167,43 @@ def fate_of(approval: Approval | None, now: int) -> Fate | None:
     return Fate(word, looks[approval.status], approval.by, approval.used_by)
 
 
+class Happened(Struct, frozen=True):
+    """What became of a call, in a word and a few more."""
+
+    word: str
+    look: str
+    """The status whose colour it has."""
+    more: str = ""
+
+
 class Row(Struct, frozen=True):
     """One call in a list."""
 
     call: CallRecord
     detail: str
     fate: Fate | None = None
+
+    @property
+    def happened(self) -> Happened:
+        one, fate = self.call, self.fate
+        if one.status == "waiting":
+            told = "waits for a person" if fate is None else " by ".join(filter(None, (fate.word, fate.by)))
+            return Happened("asked", "waiting" if fate is None else fate.look, seen(told, _DETAIL))
+        if one.status in ("refused", "failed", "interrupted", "damaged"):
+            return Happened(one.status, one.status, self.detail)
+        word, look = _FITTED[one.fit]
+        if one.rule.startswith("proxy:would-"):
+            word, look = f"would be {word.split()[0]}", "pending"
+        if one.status == "proxied":
+            return Happened(word, look, "sent to its client unchanged" if one.fit == "left" else "sent to its client")
+        ran = "still running" if one.status == "pending" else f"ran in {took(one.execution_time)}"
+        return Happened(word, look, ran)
+
+
+_FITTED: Final[Mapping[Fit, tuple[str, str]]] = {
+    "right": ("right as written", "success"), "repaired": ("repaired", "repaired"),
+    "lifted": ("lifted from the text", "repaired"), "left": ("not repaired", "refused"),
+}  # fmt: skip
 
 
 def rows_of_calls(tables: Tables, calls: Iterable[CallRecord], now: int) -> list[Row]:

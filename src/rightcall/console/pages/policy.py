@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import urlencode
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -17,9 +16,9 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
-from rightcall.console.bench import TooBusyError, policy_file, policy_text
-from rightcall.console.page import LONGEST_LINKED, Page, Site, look, number_of, one_line, read_form, render, site_of
-from rightcall.console.pages.live import unspelled
+from rightcall.console.bench import TooBusyError, added_policy, policy_file, policy_text
+from rightcall.console.page import Page, Site, look, number_of, one_line, read_form, render, site_of
+from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
 from rightcall.executor.explain import Asked, Explanation, Served, explain, find_served, served_tools
@@ -114,14 +113,11 @@ class Ruled(Struct, frozen=True):
     refused: int
     passed: int
     lines: list[int]
+    link: str
 
     @property
     def all(self) -> int:
         return self.refused + self.passed
-
-    @property
-    def link(self) -> str:
-        return f"/live?{urlencode({'rule': self.rule[:LONGEST_LINKED]})}"
 
 
 class SourceLine(Struct, frozen=True):
@@ -208,8 +204,8 @@ async def _answered(site: Site, asked: Asked) -> Answered:
 
 
 _PASSED: Final = (
-    "`{}` does not run here: a client brought it to the proxy, which repairs and records its calls and passes them on. "
-    "The policy decides about tools that run here, and about those of its MCP servers."
+    "The model's client runs `{}`; RightCall repairs and records its calls. The policy decides about tools that "
+    "RightCall runs, and about those of its MCP servers."
 )
 
 
@@ -238,16 +234,21 @@ async def _show(
     site, period = site_of(request), period_of(request)
     now = site.store.clock.now()
     rules, grants = await look(request, lambda tables: (_counted(tables, period), _grants(tables, now)))
-    view = await asyncio.to_thread(_view, site, rules)
+    view = await asyncio.to_thread(_view, site, rules, period)
     tools = await asyncio.to_thread(_names, site)
+    added = await asyncio.to_thread(added_policy, site.policy(), site.root)
     return render(
         request, "policy", status, view=view, grants=grants, asked=asked, answered=answered, problem=problem,
-        period=period, periods=PERIODS, tools=tools,
+        period=period, periods=PERIODS, tools=tools, added=added,
         callers=[DEFAULT_CALLER, *site.policy().settings.callers],
     )  # fmt: skip
 
 
-def _counted(tables: Tables, period: Period) -> tuple[Counter[str], Counter[str]]:
+Counted = tuple[Counter[str], Counter[str]]
+"""Calls by the rule that refused them, and by the one that let them run."""
+
+
+def _counted(tables: Tables, period: Period) -> Counted:
     counts = count(tables, period=period, now=tables.wall())
     return Counter(counts.rules(refused=True)), Counter(counts.rules(refused=False))
 
@@ -259,7 +260,7 @@ def _grants(tables: Tables, now: int) -> list[Given]:
     return [Given(one, time_left(one.expires_at, now)) for one in found[:_MOST_GRANTS]]
 
 
-def _view(site: Site, counted: tuple[Counter[str], Counter[str]]) -> PolicyView:
+def _view(site: Site, counted: Counted, period: Period) -> PolicyView:
     policy = site.policy()
     text, in_force, problem = "", True, ""
     try:
@@ -268,7 +269,7 @@ def _view(site: Site, counted: tuple[Counter[str], Counter[str]]) -> PolicyView:
         problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
     keys = _keys(text) if in_force else {}
     rows = text.split("\n")
-    rules = _ruled(counted, keys, rows)
+    rules = _ruled(counted, period, lambda rule: lines_of(rule, keys, rows))
     redactor = Redactor(site.store.key(), policy.settings.audit.redact)
     return PolicyView(
         file=policy_file(policy) or "",
@@ -289,9 +290,12 @@ def _keys(text: str) -> dict[KeyPath, int]:
         return {}
 
 
-def _ruled(counted: tuple[Counter[str], Counter[str]], keys: Mapping[KeyPath, int], rows: Sequence[str]) -> list[Ruled]:
+def _ruled(counted: Counted, period: Period, lines: Callable[[str], list[int]]) -> list[Ruled]:
     refused, passed = counted
-    found = [Ruled(rule, refused[rule], passed[rule], lines_of(rule, keys, rows)) for rule in {*refused, *passed}]
+    found = [
+        Ruled(rule, refused[rule], passed[rule], lines(rule), link_to(period, rule=rule))
+        for rule in {*refused, *passed}
+    ]
     return sorted(found, key=lambda one: (-one.all, one.rule))
 
 

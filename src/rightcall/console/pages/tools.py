@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from typing import Any, Final, Literal, cast, get_args
 from urllib.parse import urlencode
 
@@ -16,7 +18,7 @@ from starlette.routing import Route
 from rightcall.base.secrets import Redactor
 from rightcall.console.page import LONGEST_LINKED, Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row as CallRow
-from rightcall.console.pages.live import rows_of_calls, unspelled
+from rightcall.console.pages.live import link_to, rows_of_calls, unspelled
 from rightcall.console.questions import Piece, TextLine, json_lines, text_lines
 from rightcall.executor.question import Paper, changes
 from rightcall.executor.toolbox import Equipped, Toolbox
@@ -25,7 +27,7 @@ from rightcall.policy.decide import denial, effect_denial, is_outside, permissio
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import Rights, Server
 from rightcall.policy.types import DEFAULT_CALLER, Approval
-from rightcall.record.calls import CallFilter, CallRecord, Period, page_of_calls
+from rightcall.record.calls import CallFilter, CallRecord, Period, latest_calls, window_of
 from rightcall.record.counts import Counts, Tally
 from rightcall.record.notes import Known, KnownKind, known_definitions
 from rightcall.record.rollup.periods import count
@@ -37,6 +39,9 @@ PERIODS: Final = {"1hour": "Last hour", "1day": "Last 24 hours", "1week": "Last 
 _RECENT: Final = 5
 _MOST_CALLERS: Final = 100
 _MOST_PASSED: Final = 100
+_MOST_LOOKED: Final = 2000
+_MOST_REASONS: Final = 200
+_LONGEST_WHY: Final = 200
 _PAPER: Final = Paper(10_000)
 
 
@@ -75,9 +80,8 @@ class Listed(Struct, frozen=True):
     waits: str
     """The approval that asks about its changed definition."""
 
-    @property
-    def link(self) -> str:
-        return f"/tools/one?{urlencode({'name': self.name[:LONGEST_LINKED]})}"
+    def link(self, period: Period) -> str:
+        return f"/tools/one?{urlencode({'name': self.name[:LONGEST_LINKED], 'period': period})}"
 
 
 class Joined(Struct, frozen=True):
@@ -143,6 +147,7 @@ async def show(request: Request) -> Response:
     return render(
         request, "tools", tools=page, total=len(fitting), servers=servers, period=period, periods=PERIODS,
         words=words, after=after, is_first=not request.query_params.get("after"), urlencode=urlencode,
+        live=partial(link_to, period),
     )  # fmt: skip
 
 
@@ -169,20 +174,21 @@ def _listed(site: Site, seen: Seen) -> list[Listed]:
     found: list[Listed] = []
     for name in {*toolbox.tools, *served, *named, *seen.usage, *seen.asked}:
         one, known = toolbox.tools.get(name), seen.known.get(("tool", name))
-        offered, is_offered = _offered(toolbox, one, callers) if one is not None else _elsewhere(served.get(name))
+        usage, server = seen.usage.get(name, _UNUSED), served.get(name)
+        offered, is_offered = _offered(toolbox, one, callers) if one is not None else _elsewhere(server, usage)
         listed = Listed(
-            name, _source(one, served.get(name)), _effects(one), seen.usage.get(name, _UNUSED), offered, is_offered,
+            name, _source(one, server, usage), _effects(one), usage, offered, is_offered,
             known is not None and known.is_changed, waits.get(name, ""),
         )  # fmt: skip
         found.append(listed)
     return sorted(found, key=_place)
 
 
-def _source(one: Equipped | None, server: str | None) -> str:
+def _source(one: Equipped | None, server: str | None, usage: Usage) -> str:
     if server is not None:
         return f"server {server}"
     if one is None:
-        return "elsewhere"
+        return "client" if usage.passed else "unknown"
     return "RightCall" if one.local is not None and one.local.about is not None else one.tool.source.replace(":", " ")
 
 
@@ -192,10 +198,10 @@ def _effects(one: Equipped | None) -> str:
     return ", ".join(sorted(one.tool.effects)) if one.tool.effects_declared else "not declared"
 
 
-def _elsewhere(server: str | None) -> tuple[str, bool]:
+def _elsewhere(server: str | None, usage: Usage) -> tuple[str, bool]:
     if server is not None:
         return "clients of the gateway", True
-    return "runs in the client: RightCall only checks it", False
+    return ("its client runs it", True) if usage.passed else ("nobody: no tool here has this name", False)
 
 
 # ── who is offered what ──
@@ -300,10 +306,7 @@ class ToolView(Struct, frozen=True, kw_only=True):
     change: list[TextLine]
     """Of the definition now, against the one that was first seen."""
     waits: str
-    refusals: list[CallRow]
-    unfit: list[CallRow]
-    """Calls that nothing made fit, and that were passed on as they were."""
-    last: CallRecord | None
+    latest: Latest
 
 
 async def show_one(request: Request) -> Response:
@@ -311,29 +314,77 @@ async def show_one(request: Request) -> Response:
     name = request.query_params.get("name", "")[:1000]
     now = site.store.clock.now()
 
-    seen, latest = await look(request, lambda tables: (read_seen(tables, period, now), _latest(tables, name, now)))
+    def work(tables: Tables) -> tuple[Seen, Latest]:
+        since = window_of(period, tables.wall()).since
+        return read_seen(tables, period, now), read_latest(tables, CallFilter(tool=name, since=since), now)
+
+    seen, latest = await look(request, work)
     view = await asyncio.to_thread(_view, site, seen, name, latest)
     if view is None:
         return not_found(request, "No such tool", "The policy has none of this name, and no record names one.")
-    return render(request, "tool", view=view, period=period, periods=PERIODS, urlencode=urlencode)
+    return render(
+        request, "tool", view=view, period=period, periods=PERIODS, urlencode=urlencode, live=partial(link_to, period)
+    )
+
+
+class Reason(Struct, frozen=True):
+    """Why calls went wrong, and how often."""
+
+    what: str
+    """The status of such calls."""
+    why: str
+    times: int
+    last: int
+    """The record of the newest one."""
 
 
 class Latest(Struct, frozen=True):
     """What was recorded of a tool lately."""
 
     call: CallRecord | None
-    refusals: list[CallRow]
-    unfit: list[CallRow]
+    looked: int
+    """Calls that were looked at for it."""
+    reasons: list[Reason]
+    """The most frequent first."""
+    rows: list[CallRow]
+    """The newest calls that went wrong."""
 
 
-def _latest(tables: Tables, name: str, now: int) -> Latest:
-    def find(wanted: CallFilter, limit: int = _RECENT) -> list[CallRecord]:
-        return page_of_calls(tables, wanted, limit=limit).calls
+def read_latest(tables: Tables, wanted: CallFilter, now: int) -> Latest:
+    """One look at the newest calls of a tool, as many as a page has time for; the last one of all where none is that
+    young."""
+    last: CallRecord | None = None
+    looked, wrong, found = 0, list[CallRecord](), dict[tuple[str, str], Reason]()
+    for one in islice(latest_calls(tables, wanted), _MOST_LOOKED):
+        last, looked = last or one, looked + 1
+        if (what := _went_wrong(one)) is None:
+            continue
+        if len(wrong) < _RECENT:
+            wrong.append(one)
+        key = what, _why(one)
+        times, newest = (found[key].times, found[key].last) if key in found else (0, one.id)
+        if times or len(found) < _MOST_REASONS:
+            found[key] = Reason(*key, times + 1, newest)
+    if last is None:
+        last = next(latest_calls(tables, CallFilter(tool=wanted.tool)), None)
+    reasons = sorted(found.values(), key=lambda one: (-one.times, -one.last))
+    return Latest(last, looked, reasons[:_RECENT], rows_of_calls(tables, wrong, now))
 
-    refused = find(CallFilter(tool=name, status="refused"))
-    unfit = [one for one in find(CallFilter(tool=name, repair="left")) if one.status != "refused"]
-    last = next(iter(find(CallFilter(tool=name), 1)), None)
-    return Latest(last, rows_of_calls(tables, refused, now), rows_of_calls(tables, unfit, now))
+
+def _went_wrong(one: CallRecord) -> str | None:
+    if one.status in ("refused", "failed", "interrupted"):
+        return one.status
+    return "not repaired" if one.status == "proxied" and one.fit == "left" else None
+
+
+def _why(one: CallRecord) -> str:
+    """In words that calls with other arguments share."""
+    told = "; ".join(str(problem.get("message") or "") for problem in one.problems[:3])
+    if told and one.fit == "left":
+        return told[:_LONGEST_WHY]
+    if one.status == "refused":
+        return f"{one.rule}: {one.reason}"[:_LONGEST_WHY] if one.reason else one.rule[:_LONGEST_WHY]
+    return (one.error or one.reason or "no reason given")[:_LONGEST_WHY]
 
 
 def _find_sent(site: Site, name: str) -> dict[str, Any]:
@@ -355,23 +406,22 @@ def _view(site: Site, seen: Seen, name: str, latest: Latest) -> ToolView | None:
     told = _definition(known.last.described) if known is not None else {}
     about = listed[1] if listed is not None else told or _find_sent(site, name)
     schema = one.tool.schema if one is not None else _schema(about)
+    usage = seen.usage.get(name, _UNUSED)
     description = one.tool.description if one is not None else str(about.get("description") or "")
     return ToolView(
         name=name,
         is_known=one is not None or bool(about),
-        source=_source(one, None if listed is None else listed[0]),
+        source=_source(one, None if listed is None else listed[0], usage),
         description=text_lines(description) if description else [],
         effects=_effects(one),
         schema=json_lines(json.format(json.encode(schema)).decode()),
         rules=list(_rules(one.tool.rules)) if one is not None else [],
         offers=_offers(toolbox, one) if one is not None else [],
-        usage=seen.usage.get(name, _UNUSED),
+        usage=usage,
         known=known,
         change=_change(known, waiting),
         waits=waiting.id if waiting is not None else "",
-        refusals=latest.refusals,
-        unfit=latest.unfit,
-        last=latest.call,
+        latest=latest,
     )  # fmt: skip
 
 

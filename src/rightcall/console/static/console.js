@@ -38,8 +38,8 @@ function showLink(state) {
 }
 
 function showWaiting(count) {
-  document.getElementById("badge").hidden = count === 0;
-  document.getElementById("badge-count").textContent = count;
+  for (const one of document.querySelectorAll("[data-waits]")) one.hidden = count === 0;
+  for (const one of document.querySelectorAll("[data-count]")) one.textContent = count;
   document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
 }
 

@@ -55,9 +55,18 @@ export class Live {
       this.list.prepend(row);
     }
     if (this.held.size) document.getElementById("nothing")?.remove();
+    this.count(this.held.size);
     this.held.clear();
     while (this.list.children.length > MOST) this.list.lastElementChild.remove();
     this.tell();
+  }
+
+  /** The count of a filter is of when the page was made. */
+  count(more) {
+    const since = document.getElementById("since");
+    if (!since || !more) return;
+    since.hidden = false;
+    since.firstElementChild.textContent = Number(since.firstElementChild.textContent) + more;
   }
 
   tell() {
