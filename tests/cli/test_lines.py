@@ -95,6 +95,45 @@ def test_another_input_or_other_tools_do_not_continue_a_file(run: Runner, folder
     assert (folder / "out.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "other"),
+    [
+        (("--tools", "other.json"), "tools"),
+        (("--tools", "tools.json", "--finish-reason", "length"), "options"),
+        (("--tools", "tools.json", "--policy", "policy.toml"), "policy"),
+    ],
+)
+def test_a_file_is_not_continued_with_other_tools_or_options_that_its_ends_do_not_show(
+    run: Runner, folder: Path, words: tuple[str, ...], other: str
+) -> None:
+    """The first and the last line hold no call."""
+    lines = ["Hello.", text(1), "Bye."]
+    (folder / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in lines))
+    (folder / "other.json").write_text(TOOLS.replace("forecast", "weather"))
+    (folder / "policy.toml").write_text('[gate]\nunknown_argument = "refuse"\n')
+    assert run(*INTO).code == 0
+    before = (folder / "out.jsonl").read_bytes()
+    with (folder / "in.jsonl").open("a") as file:
+        file.write(json.dumps({"text": text(2)}) + "\n")
+    done = run("read", "--jsonl", "in.jsonl", *words, "--out", "out.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: out.jsonl: was begun with other {other}: use the same input, tools, policy")
+    assert (folder / "out.jsonl").read_bytes() == before
+    assert run(*INTO).out == "out.jsonl: 4 lines, 1 of them new\n"
+
+
+def test_an_output_without_its_note_is_continued_and_an_empty_one_begun_anew(run: Runner, folder: Path) -> None:
+    run(*INTO)
+    note = folder / "out.jsonl.begun"
+    known = note.read_text()
+    note.unlink()
+    assert run(*INTO).out == "out.jsonl: 449 lines, 0 of them new\n"
+    (folder / "out.jsonl").write_text("")
+    note.write_text(known.replace("tools", "other"))
+    assert run(*INTO).out.startswith("out.jsonl: 449 lines\n")
+    assert note.read_text() == known
+
+
 def test_two_runs_do_not_write_one_file(run: Runner, folder: Path) -> None:
     import fcntl
 
