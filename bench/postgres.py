@@ -3,8 +3,9 @@
 PYTHONPATH=tests python -m bench.postgres [ways] [limits] [deadlocks] [nodes] [approvals] [costs]
                                             [--seconds 10]
 
-ways         limits that many nodes share, admitted in batches, beside what others do: a transaction for each call
-             that locks the row of its limit, and one function on the server that does it all
+ways         limits that many nodes share, admitted in batches, beside what others do (bench/postgres_ways.py): a
+             transaction for each call that locks the row of its limit, and one function on the server that does it
+             all. Each way makes the same admission, with the same questions and the same records
 limits       exactly as many calls as the limit says, from many processes at once
 deadlocks    calls of many callers in every order, from four nodes; connections of each node meanwhile
 nodes        eight nodes, 10 ms away from the server: a chain for each beside one chain for all
@@ -24,8 +25,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from multiprocessing import get_context
 from statistics import median, quantiles
-from typing import Any, NamedTuple
+from typing import Any
 
+from bench.postgres_ways import LIMIT, Load, Times, one_function, row_locks
 from bench.proxy_contenders import children, cpu_of
 from bench.table import Figure, micro, render
 from rightcall import Executor
@@ -39,30 +41,13 @@ from support.approvals import request_of, say
 from support.postgres import Server, versions
 from support.postgres_calls import DONE, attempt, crowd, request
 
-LIMIT = 1_000_000
-"""Never reached: what is measured is the way, not the refusals."""
-NODES, AT_ONCE, CONNECTIONS = 4, 32, 32
+NODES, AT_ONCE, TURNS = 4, 32, 3
 FAR_NODES, AWAY = 8, 0.010
 """Nodes that are so many seconds, there and back, away from the server."""
 ATTEMPTS, PROCESSES, IN_EACH = 10_000, 4, 8
 ROUNDS, OF_ROUND = 40, 32
 SHUFFLED, CALLERS = 100_000, 200
 MOST_CONNECTIONS = 4
-
-Times = list[float]
-
-
-class Load(NamedTuple):
-    """What a node does."""
-
-    url: str
-    start: float
-    """When, as time.time() tells it: all at once."""
-    seconds: float
-    hot: bool = False
-    """All calls count against one limit."""
-    one_chain: bool = False
-    """Every batch waits for those of all other nodes, as it would have to if all wrote one chain."""
 
 
 @contextmanager
@@ -82,18 +67,18 @@ def _verify(url: str) -> bool:
         return store.look(verify_audit).ok
 
 
-def batched(url: str, seconds: float, *, hot: bool) -> tuple[Times, float]:
+def batched(url: str, seconds: float, *, hot: bool) -> Times:
     """Four nodes, each a process with 32 calls under way."""
     return _loaded(Load(url, 0, seconds, hot), NODES)
 
 
-def _loaded(load: Load, nodes: int) -> tuple[Times, float]:
+def _loaded(load: Load, nodes: int) -> Times:
     with _pool(nodes) as pool:
         load = load._replace(start=time.time() + 4 + nodes / 2)
         found = [pool.submit(_node, load, node) for node in range(nodes)]
         times = [one for done in found for one in done.result()]
     assert _verify(load.url)
-    return times, load.seconds
+    return times
 
 
 def _node(load: Load, node: int) -> Times:
@@ -131,104 +116,47 @@ def _share_one_chain() -> None:
     writer.wants_of = wanted  # pyright: ignore[reportPrivateImportUsage]
 
 
-def row_locks(url: str, seconds: float, *, hot: bool) -> tuple[Times, float]:
-    """A connection for each caller, and a transaction for each call: lock the limit, look, write. What most do."""
-    import psycopg
+def _beside(way: "Callable[[Load, int], Times]") -> "Callable[..., Times]":
+    """As many processes, with eight connections each."""
 
-    times: Times = []
+    def run(url: str, seconds: float, *, hot: bool) -> Times:
+        with _pool(NODES) as pool:
+            load = Load(url, time.time() + 4 + NODES / 2, seconds, hot)
+            found = [pool.submit(way, load, node) for node in range(NODES)]
+            return [one for done in found for one in done.result()]
 
-    def calls(lane: int) -> None:
-        scope = b"hot" if hot else f"caller {lane}".encode()
-        with psycopg.connect(url, autocommit=True, options="-c search_path=rightcall") as connection:
-            connection.execute("INSERT INTO locks VALUES (%s) ON CONFLICT DO NOTHING", (scope,))
-            while time.monotonic() < until:
-                began = time.monotonic()
-                with connection.transaction():
-                    connection.execute("SELECT scope FROM locks WHERE scope = %s FOR UPDATE", (scope,))
-                    last = "SELECT coalesce(max(n), 0) FROM windows WHERE scope = %s"
-                    ((top,),) = connection.execute(last, (scope,)).fetchall()
-                    connection.execute("SELECT at FROM windows WHERE scope = %s AND n = %s", (scope, top - LIMIT + 1))
-                    ((number,),) = connection.execute("SELECT nextval('numbers')").fetchall()
-                    moment = time.time_ns()
-                    put = "INSERT INTO windows VALUES (%s, %s, %s, %s)"
-                    connection.execute(put, (scope, top + 1, moment, number))
-                    record = "INSERT INTO audit VALUES (current_date, %s, 0, 'begin', 0, '', '', repeat('x', 300))"
-                    connection.execute(record, (number,))
-                times.append(time.monotonic() - began)
-
-    until = time.monotonic() + seconds
-    took = _side_by_side([lambda lane=lane: calls(lane) for lane in range(CONNECTIONS)])
-    return times, took
-
-
-_FUNCTION = """
-CREATE FUNCTION admit(wanted bytea, most bigint, body text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE top bigint; before bigint; moment bigint; number bigint;
-BEGIN
-    PERFORM 1 FROM locks WHERE scope = wanted FOR UPDATE;
-    SELECT coalesce(max(n), 0) INTO top FROM windows WHERE scope = wanted;
-    moment := extract(epoch FROM clock_timestamp()) * 1000000000;
-    SELECT at INTO before FROM windows WHERE scope = wanted AND n = top - most + 1;
-    IF before > moment - 60000000000 THEN RETURN false; END IF;
-    number := nextval('numbers');
-    INSERT INTO windows VALUES (wanted, top + 1, moment, number);
-    INSERT INTO audit VALUES (current_date, number, 0, 'begin', 0, '', '', body);
-    RETURN true;
-END $$
-"""
-
-
-def one_function(url: str, seconds: float, *, hot: bool) -> tuple[Times, float]:
-    """The same on the server, in one round trip for each call."""
-    import psycopg
-
-    times: Times = []
-    options = "-c search_path=rightcall"
-    with psycopg.connect(url, autocommit=True, options=options) as connection:
-        connection.execute(_FUNCTION.encode())
-
-    def calls(lane: int) -> None:
-        scope = b"hot" if hot else f"caller {lane}".encode()
-        with psycopg.connect(url, autocommit=True, options=options) as connection:
-            connection.execute("INSERT INTO locks VALUES (%s) ON CONFLICT DO NOTHING", (scope,))
-            while time.monotonic() < until:
-                began = time.monotonic()
-                connection.execute("SELECT admit(%s, %s, %s)", (scope, LIMIT, "x" * 300))
-                times.append(time.monotonic() - began)
-
-    until = time.monotonic() + seconds
-    took = _side_by_side([lambda lane=lane: calls(lane) for lane in range(CONNECTIONS)])
-    return times, took
-
-
-def _side_by_side(works: "list[Callable[[], Any]]") -> float:
-    began = time.monotonic()
-    threads = [threading.Thread(target=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return time.monotonic() - began
+    return run
 
 
 # ── rows ──
 
 
 def ways(server: Server, seconds: float) -> Iterator[Figure]:
+    """In turns: what else the machine does meanwhile then falls on all of them."""
+    found = {"batch": batched, "row locks": _beside(row_locks), "one function": _beside(one_function)}
     for hot in (True, False):
         what = "one limit" if hot else "separate callers"
         rates: dict[str, float] = {}
-        for name, way in (("batch", batched), ("row locks", row_locks), ("one function", one_function)):
-            with server.database() as url:
-                _opened(url).close()
-                times, took = way(url, seconds, hot=hot)
-            rates[name] = len(times) / took
+        for name, times in _in_turns(server, seconds, found, hot=hot).items():
+            rates[name] = len(times) / seconds
             print(f"{what:17} {name:12} {rates[name]:8,.0f} decisions/s   p99 {_p99(times):7,.0f} ms", flush=True)
         for name, least in (("row locks", 10), ("one function", 3)):
             ratio = rates["batch"] / rates[name]
             peer, target = f"{rates[name]:,.0f}/s {name}", f">= {least} x" if hot else ""
             ours = f"{rates['batch']:,.0f}/s"
             yield Figure(f"decisions, {what}", ours, peer, f"{ratio:.1f} x", target, ratio >= least if hot else None)
+
+
+def _in_turns(
+    server: Server, seconds: float, found: "dict[str, Callable[..., Times]]", *, hot: bool
+) -> dict[str, Times]:
+    times: dict[str, Times] = {name: [] for name in found}
+    for _ in range(TURNS):
+        for name, way in found.items():
+            with server.database() as url:
+                _opened(url).close()
+                times[name] += way(url, seconds / TURNS, hot=hot)
+    return times
 
 
 def limits(server: Server, _seconds: float) -> Iterator[Figure]:
@@ -315,8 +243,7 @@ def nodes(server: Server, seconds: float) -> Iterator[Figure]:
             _opened(url).close()
             name = url.split("/")[3].partition("?")[0]
             far = f"postgresql://postgres@127.0.0.1:{port}/{name}"
-            times, took = _loaded(Load(far, 0, seconds, one_chain=one_chain), FAR_NODES)
-        rates[one_chain] = len(times) / took
+            rates[one_chain] = len(_loaded(Load(far, 0, seconds, one_chain=one_chain), FAR_NODES)) / seconds
     ratio = rates[False] / rates[True]
     what = f"decisions, {FAR_NODES} nodes {AWAY * 1000:g} ms away: a chain for each"
     peer = f"{rates[True]:,.0f}/s one chain"

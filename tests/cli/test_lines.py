@@ -1,9 +1,11 @@
 """`--jsonl` with workers and a file: the same answers as line by line, and a run that is ended can be continued."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,45 @@ def test_another_input_or_other_tools_do_not_continue_a_file(run: Runner, folder
     assert (folder / "out.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "other"),
+    [
+        (("--tools", "other.json"), "tools"),
+        (("--tools", "tools.json", "--finish-reason", "length"), "options"),
+        (("--tools", "tools.json", "--policy", "policy.toml"), "policy"),
+    ],
+)
+def test_a_file_is_not_continued_with_other_tools_or_options_that_its_ends_do_not_show(
+    run: Runner, folder: Path, words: tuple[str, ...], other: str
+) -> None:
+    """The first and the last line hold no call."""
+    lines = ["Hello.", text(1), "Bye."]
+    (folder / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in lines))
+    (folder / "other.json").write_text(TOOLS.replace("forecast", "weather"))
+    (folder / "policy.toml").write_text('[gate]\nunknown_argument = "refuse"\n')
+    assert run(*INTO).code == 0
+    before = (folder / "out.jsonl").read_bytes()
+    with (folder / "in.jsonl").open("a") as file:
+        file.write(json.dumps({"text": text(2)}) + "\n")
+    done = run("read", "--jsonl", "in.jsonl", *words, "--out", "out.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: out.jsonl: was begun with other {other}: use the same input, tools, policy")
+    assert (folder / "out.jsonl").read_bytes() == before
+    assert run(*INTO).out == "out.jsonl: 4 lines, 1 of them new\n"
+
+
+def test_an_output_without_its_note_is_continued_and_an_empty_one_begun_anew(run: Runner, folder: Path) -> None:
+    run(*INTO)
+    note = folder / "out.jsonl.begun"
+    known = note.read_text()
+    note.unlink()
+    assert run(*INTO).out == "out.jsonl: 449 lines, 0 of them new\n"
+    (folder / "out.jsonl").write_text("")
+    note.write_text(known.replace("tools", "other"))
+    assert run(*INTO).out.startswith("out.jsonl: 449 lines\n")
+    assert note.read_text() == known
+
+
 def test_two_runs_do_not_write_one_file(run: Runner, folder: Path) -> None:
     import fcntl
 
@@ -128,6 +169,44 @@ def test_ctrl_c_and_kill_lose_nothing_that_was_written(folder: Path) -> None:
         subprocess.run([*command[:-1], path], check=True, env=environment(), stdout=subprocess.DEVNULL)
     assert sizes[2] < out.stat().st_size
     assert out.read_bytes() == (folder / "whole.jsonl").read_bytes()
+
+
+def starting_workers(parent: int) -> bool:
+    """Whether one has got so far that Python would say where it was interrupted."""
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with suppress(OSError):
+            status = dict(line.split(":\t", 1) for line in Path(f"/proc/{child}/status").read_text().splitlines())
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes() and int(status["SigCgt"], 16) & 2:
+                return True
+    return False
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_signal_to_the_group_ends_a_run_without_a_word_from_its_workers(
+    run: Runner, folder: Path, number: signal.Signals, code: int, begun: bool
+) -> None:
+    """While workers start, and while they work."""
+    lines = folder / "in.jsonl"
+    lines.write_bytes(lines.read_bytes() * 40)
+    out = folder / "out.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-m", "rightcall.cli", *INTO, "--workers", "2"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), start_new_session=True,
+    ) as process:  # fmt: skip
+        while not (out.exists() and out.stat().st_size if begun else starting_workers(process.pid)):
+            assert process.poll() is None
+        os.killpg(process.pid, number)
+        said = process.communicate(timeout=30)[1].decode()
+    assert process.returncode == code
+    assert "Traceback" not in said
+    assert said.endswith("lines; run the same command again to continue\n")
+    written = out.read_bytes()
+    assert not written or written.endswith(b"\n")
+    lines.write_bytes(b"".join(lines.read_bytes().splitlines(keepends=True)[: written.count(b"\n") + 20]))
+    assert run(*INTO).code == 0
+    assert out.read_bytes().startswith(written)
 
 
 @pytest.mark.long

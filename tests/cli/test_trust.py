@@ -10,7 +10,8 @@ from rightcall.errors import ConfigError
 from rightcall.policy import trust
 from rightcall.policy.trust import FoundPolicy, give, is_trusted, offer
 from rightcall.policy.watch import PolicyInForce, load_policy
-from support.cli import Runner, Terminal
+from rightcall.record.sqlite import SqliteStore
+from support.cli import Runner, Terminal, start
 
 pytestmark = pytest.mark.promise("P-13")
 
@@ -155,6 +156,27 @@ def test_at_a_terminal_a_command_asks_once_and_goes_on(file: Path) -> None:
     assert stage(file) == ("sandbox", "trusted")
     with Terminal("run", "ping", "{}") as terminal:
         assert "Trust this file?" not in terminal.until("ping ran in")
+
+
+@pytest.mark.parametrize("command", [("serve", "--no-console"), ("console",)])
+def test_a_server_says_which_store_it_uses_instead_of_one_that_nobody_trusts(
+    file: Path, command: tuple[str, ...]
+) -> None:
+    file.write_text('[store]\nurl = "postgresql://rightcall@127.0.0.1:1/rightcall"\n')
+    if command == ("console",):
+        SqliteStore(str(file.parent / ".rightcall" / "audit.db")).close()
+    server = start(*command, "--port", "0", XDG_STATE_HOME=os.environ["XDG_STATE_HOME"])
+    try:
+        assert server.stdout is not None
+        lines = iter(server.stdout.readline, b"")
+        said = next(line.decode() for line in lines if line.startswith(b"Store: "))
+        then = next(lines).decode()
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+    used = file.parent / ".rightcall" / "audit.db"
+    assert said == f"Store: {used}. {file} names another one, but is not trusted.\n"
+    assert f"trust {file}` and start again." in then
 
 
 def test_a_file_with_thousands_of_requests_is_trusted_as_it_says(file: Path) -> None:

@@ -2,8 +2,9 @@
 
     chunks ─▶ [worker: prepare() once, then work(chunk)] × N ─▶ results, in order
 
-Workers are started afresh (`spawn`), so that they share nothing with whoever started them. They ignore Ctrl-C, which is
-for the parent, and end when the parent does, however it ends.
+Workers are started afresh (`spawn`), so that they share nothing with whoever started them. They leave the group of
+processes, so that Ctrl-C and signals to the group reach the parent alone. They end when the parent does, however it
+ends.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import pickle
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -91,7 +93,8 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
     given: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
-            given.append(pool.submit(_work, chunk))
+            with _signals_held():
+                given.append(pool.submit(_work, chunk))
             if len(given) >= workers * _AHEAD:
                 yield given.popleft().result()
         while given:
@@ -102,6 +105,22 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
         pool.shutdown(cancel_futures=True)
 
 
+_OF_A_GROUP = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def _signals_held() -> Generator[None]:
+    """What is started meanwhile is not interrupted before it can leave the group."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_A_GROUP)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Worker:
     """What a worker process has prepared: there is one in each."""
 
@@ -110,6 +129,9 @@ class _Worker:
 
 def _begin(carried: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.name == "posix":
+        os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_A_GROUP)
     parent = parent_process()
     if parent is not None:
         Thread(target=_end_with, args=(parent,), daemon=True).start()

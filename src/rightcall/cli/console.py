@@ -191,7 +191,10 @@ def _ready(store: Store, options: Namespace, address: "Address") -> None:
 
         say(json_text({"address": address.origin, "link": link}))
     else:
+        from rightcall.cli.trust import tell_store  # late: it imports much
+
         say(*told(link) if link else _pointed(address, options))
+        say(*tell_store(options))
         say("Press Ctrl-C to stop.")
     sys.stdout.flush()
 

@@ -3,18 +3,21 @@
     lines ─▶ chunks ─▶ [gates of a worker ─▶ answers] × N ─▶ standard output, or `--out`, in order
 
 One bad line is one error line with its number. A file that `--out` has begun is continued: what is in it is counted,
-a torn last line is cut off, and as many lines of the input are passed over.
+a torn last line is cut off, and as many lines of the input are passed over. A note beside it (`FILE.begun`) says with
+which tools, policy and options it was begun.
 """
 
 import fcntl
 import json
 import os
+import stat
 import sys
 from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
 import msgspec
@@ -103,6 +106,12 @@ class LineGates:
         options = self._options
         return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), **gate_settings(options))
 
+    def circumstances(self, answer: Any) -> dict[str, str]:
+        """Digests of what all answers depend on: tools, policy, and options with what answers a line."""
+        known = sorted((tool.name, tool.digest) for tool in self._gate.catalog.tools.values())
+        options = [answer, self._options.pack, gate_settings(self._options)]
+        return {"tools": _digest(known), "policy": self._gate.policy.digest, "options": _digest(options)}
+
     def stats_if_wanted(self) -> dict[str, Any] | None:
         return self.stats() if self._options.stats else None
 
@@ -112,6 +121,10 @@ class LineGates:
         for stats in (self._past, *(gate.stats() for gate in self._own.values())):
             total = add_statistics(total, stats) if stats else total
         return total
+
+
+def _digest(value: Any) -> str:
+    return sha256(json_text(value).encode()).hexdigest()[:16]
 
 
 Answer = Callable[[bytes, LineGates], dict[str, Any]]
@@ -208,6 +221,10 @@ class LineWork(NamedTuple):
         errors = sum(record.keys() == _ERROR for record in records)
         texts = "".join(map(self.text, records))
         return Answered(texts.encode(), len(records), errors, os.getpid(), self.gates.stats_if_wanted())
+
+    def circumstances(self) -> dict[str, str]:
+        """Digests of all that an answer depends on beside its line."""
+        return self.gates.circumstances(getattr(self.answer, "__name__", None) or self.answer)
 
     def record(self, numbered: Numbered) -> dict[str, Any]:
         return _answered(numbered, lambda line: self.answer(line, self.gates), self.limit)
@@ -340,10 +357,11 @@ class Output:
 
     def resume(self, lines: Iterator[Numbered], work: LineWork) -> int:
         """Passes over the lines that are answered already, and gives their number. The first and the last of them are
-        answered again, to see that this input, with these tools, is what the file was made of."""
+        answered again, to see that this input is what the file was made of."""
         if self.name is None:
             return 0
         first, last, count, end = _whole_lines(self._file)
+        self._same_circumstances(self.name, work.circumstances(), begun=count > 0)
         for number in range(1, count + 1):
             numbered = next(lines, None)
             if numbered is None:
@@ -355,8 +373,28 @@ class Output:
         self._file.truncate()
         return count
 
+    def _same_circumstances(self, name: str, now: dict[str, str], *, begun: bool) -> None:
+        """Kept when the file is begun; compared when it is continued."""
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            return  # nothing that is continued
+        note = f"{name}.begun"
+        if not begun:
+            with suppress(OSError), open(note, "w", encoding="utf-8", opener=_unfollowed) as file:
+                file.write(json_text(now) + "\n")
+            return
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError), open(note, "rb") as file:
+            before = msgspec.json.decode(file.read(_LONGEST_NOTE), type=dict[str, str])
+            other = [what for what, known in now.items() if before.get(what, known) != known]
+            if other:
+                raise InputError(f"was begun with other {' and '.join(other)}: {_OTHER}", source=name)
 
-_OTHER = "use the same input, tools and policy to continue it, or pass another --out"
+
+_LONGEST_NOTE = 10_000
+_OTHER = "use the same input, tools, policy and options to continue it, or pass another --out"
+
+
+def _unfollowed(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _whole_lines(file: BinaryIO) -> tuple[bytes, bytes, int, int]:

@@ -235,7 +235,10 @@ def _ready(
             joined["console"] = options.console_address
         say(json_text({"url": base_url(base, token), "address": base, "token": token, **joined}))
     else:
+        from rightcall.cli.trust import tell_store
+
         say(*tell(base, token, style_for(sys.stdout)))
+        say(*tell_store(options))
         if mcp:
             say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
         say(*console)

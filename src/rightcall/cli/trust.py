@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, redirect_stdout, suppress
 from functools import partial
+from shlex import quote
 from typing import Any, Final
 
 from rightcall.base.files.guarded import POLICY_FILE
@@ -36,7 +37,7 @@ from rightcall.cli.options import (
     subcommands,
 )
 from rightcall.cli.persons import YES, at_a_terminal, person_option, read_word, render_name, who
-from rightcall.cli.terminal import Style, count, many, say, say_json, table, tell
+from rightcall.cli.terminal import Style, count, many, program, say, say_json, table, tell
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import HOSTS
 from rightcall.policy.trust import (
@@ -160,6 +161,9 @@ def _remove(file: str, options: Namespace) -> int:
     return OK if removed else REFUSED
 
 
+_STORE_KEYS: Final = ("store.url", "audit.path")
+
+
 def offer_trust(options: Namespace) -> None:
     """Where a person is at the terminal, and the command would have to do without what its policy asks for: show it
     and ask, once. Whatever the answer is, the command goes on."""
@@ -178,6 +182,26 @@ def offer_trust(options: Namespace) -> None:
         say(*render_offer(offered))
         if _agreed():
             give(offered)
+
+
+def tell_store(options: Namespace) -> list[str]:
+    """The lines at the start of a server that say which store is in use, where the policy names another one and nobody
+    trusts it."""
+    found = policy_file(options)
+    if not isinstance(found, FoundPolicy) or options.store is not None or getattr(options, "no_audit", False):
+        return []
+    try:
+        offered = offer(found.path)
+    except PolicyError:
+        return []
+    if offered.trusted or not any(one.key in _STORE_KEYS for one in offered.requests):
+        return []
+    file = os.path.abspath(found.path)
+    used = os.path.abspath(database_of(options))
+    return [
+        f"Store: {escaped(used)}. {escaped(file)} names another one, but is not trusted.",
+        f"To use that one, run `{program()} trust {escaped(quote(file))}` and start again.",
+    ]
 
 
 HELP_TOKEN = """\

@@ -10,7 +10,12 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from rightcall.record.admission import needs_of
 from rightcall.record.postgres import PostgresStore
+from rightcall.record.postgres.batch import lock_and_look, wants_of
+from rightcall.record.postgres.connection import connect, read_address
+from rightcall.record.postgres.node import join
+from rightcall.record.postgres.tables import key_of
 from rightcall.record.verify import verify_audit
 from support import postgres_calls
 from support.postgres_calls import attempt, crowd, request
@@ -49,6 +54,23 @@ def test_a_limit_is_shared_by_all_nodes(url: str, limit: int) -> None:
         # each makes calls of its own: the same call on three nodes, with nothing in between, is a loop
         found = pool.map(lambda one: asyncio.run(crowd(one[1], 128, limit, 16, one[0] * 1000)), enumerate(stores))
         assert sum(found) == limit
+
+
+def test_a_limit_reads_no_more_however_many_calls_the_last_hour_had(url: str) -> None:
+    """Also where the server chose how to read while there were none."""
+    PostgresStore(url).close()
+    connection = connect(read_address(url), lock_seconds=5)
+    with closing(connection):
+        chain = join(connection)
+        wanted = wants_of([needs_of(request(one, 100)) for one in range(32)])
+        for _ in range(15):  # until both the client and the server keep the plan
+            lock_and_look(connection, chain, wanted)
+            connection.execute("ROLLBACK")
+        fill = "INSERT INTO windows SELECT %s, n, n, n FROM generate_series(1, 5000) AS n"
+        connection.execute(fill, (key_of(request(0, 100).scopes[0].name),))
+        lock_and_look(connection, chain, wanted)
+        read = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'windows'"
+        assert connection.execute(read).fetchall() == [(0,)]
 
 
 @pytest.mark.long
