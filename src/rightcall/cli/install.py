@@ -54,7 +54,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import stopped
+from rightcall.policy.trust import folder_stop, stopped
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import unusable, way_out
@@ -513,7 +513,7 @@ def run_status(options: Namespace) -> int:
     found = integrations()
     server = _server()
     stores = [*_stores()]
-    paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
+    paused = [*_pauses(stores)]
     faults = [fault for path in stores if (fault := fault_of(path)) is not None]
     clashes = _clashes(stores[0])
     record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
@@ -672,23 +672,30 @@ def _clashes(store: str) -> list[str]:
     return []
 
 
-def _paused(path: str) -> dict[str, Any] | None:
+def _pauses(stores: list[str]) -> Iterator[dict[str, Any]]:
+    """The emergency stops that hold here, each once, with the command that ends it."""
+    from rightcall.cli.pause import state_record
+
+    policy = policy_of_project(project_folder())
+    folder = folder_stop(os.path.dirname(policy) if policy else project_folder())
+    shared, seen = record_without_policy(), list[Pause]()
+    for path in stores:
+        if (held := _paused(path)) is not None:
+            seen.append(held)
+            reach = f" --store {shlex.quote(path)}" if path == shared and policy else ""
+            yield {"store": path} | state_record(held) | {"resume": f"rightcall resume{reach}"}
+    if (held := stopped(folder)) is not None and held not in seen:
+        yield {"store": folder} | state_record(held) | {"resume": "rightcall resume"}
+    if (held := stopped()) is not None:
+        yield {"store": "everywhere"} | state_record(held) | {"resume": "rightcall resume --everywhere"}
+
+
+def _paused(path: str) -> Pause | None:
     """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
-    if not os.path.exists(path):
-        return None
-    from rightcall.cli.pause import state_record
-
-    with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
-        held = store.look(lambda tables: tables.paused())
-        return None if held is None else {"store": path} | state_record(held)
+    if os.path.exists(path):
+        with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
+            return store.look(lambda tables: tables.own_pause())
     return None
-
-
-def _paused_everywhere() -> list[dict[str, Any]]:
-    from rightcall.cli.pause import state_record
-
-    held = stopped()
-    return [] if held is None else [{"store": "everywhere"} | state_record(held)]
 
 
 def fault_of(path: str) -> str | None:
@@ -708,7 +715,8 @@ def fault_of(path: str) -> str | None:
 def _paused_lines(one: dict[str, Any]) -> list[str]:
     from rightcall.cli.pause import paused_line
 
-    return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
+    held = Pause(one["by"], one["since"], one["reason"] or "")
+    return [*paused_line(held, one["resume"]), f"  store: {escaped(one['store'])}"]
 
 
 def _server() -> dict[str, Any]:
