@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import SHARED, InputError, Looking, json_option
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
-from rightcall.cli.terminal import Style, hang, say, say_json, tell
+from rightcall.cli.terminal import Style, hang, many, say, say_json, tell
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
@@ -57,7 +57,7 @@ from rightcall.hosts.install.trying import (
 from rightcall.policy.trust import folder_stop, stopped
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
-from rightcall.record.sqlite_file import unusable, way_out
+from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
 from rightcall.server.whereabouts import running_at
 from rightcall.types import Mode
 
@@ -566,7 +566,8 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
         used = policy or policy_of_project(project_folder())
         gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
         modes = _modes_told(_modes_of_hooks(installed))
-        yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps)
+        ignored = [] if policy else _ignored(used)
+        yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps, ignored=ignored)
 
 
 def _modes_of_hooks(installed: Installed) -> list[ModeInForce]:
@@ -600,6 +601,16 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     return []
 
 
+def _ignored(policy: str | None) -> list[str]:
+    """The keys of a policy that was found which do not count, since nobody has trusted it."""
+    if policy is None:
+        return []
+    from rightcall.cli.policy import examine
+    from rightcall.policy.trust import FoundPolicy
+
+    return list(examine(FoundPolicy(policy, quiet=True)).ignored)
+
+
 def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
     return "" if installed.host.name != "codex" else why_not_run(installed, os.environ)
@@ -613,7 +624,7 @@ def _of_try(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]
 
 def _status_record(host: str, path: str, **more: Any) -> dict[str, Any]:
     usual: dict[str, Any] = {
-        "mode": [], "modes": [], "policy": None, "server": None, "milliseconds": None, "unenforced": [],
+        "mode": [], "modes": [], "policy": None, "server": None, "milliseconds": None, "unenforced": [], "ignored": [],
     }  # fmt: skip
     return {"host": host, "file": path} | usual | more
 
@@ -699,16 +710,23 @@ def _paused(path: str) -> Pause | None:
 
 
 def fault_of(path: str) -> str | None:
-    """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
+    """Why a store cannot be used, where it is lost, replaced or damaged, or cannot be written: then every call is
+    refused."""
     file = os.path.realpath(path)
     if problem := lost(file):
         return str(unusable(file, problem, way_out(file), "replaced"))
     try:
         if os.path.exists(path):
             with closing(Looking(path, found=path != record_without_policy())) as store:
-                store.look(lambda tables: tables.head())
+                if problem := store.look(store.strangeness):
+                    return str(unusable(file, problem, way_out(file), "replaced"))
     except StoreError as fault:
         return str(fault)
+    folder = os.path.dirname(file)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        return str(no_folder(file))
+    if os.path.lexists(file) and not (os.access(file, os.W_OK) and os.access(folder, os.W_OK | os.X_OK)):
+        return str(read_only(file))
     return None
 
 
@@ -746,6 +764,10 @@ def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
         state = style.tint(escaped(one["why"]), "yellow")
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
     lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
+    if one["ignored"]:
+        settings = many(len(one["ignored"]), "setting")
+        told = f"{settings} ignored until you trust the policy: rightcall trust {escaped(shlex.quote(one['policy']))}"
+        lines += hang(f"  {style.tint('!', 'yellow')} ", told, style)
     for gap in one["unenforced"]:
         lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
     return lines

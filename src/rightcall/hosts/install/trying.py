@@ -21,6 +21,7 @@ from msgspec import DecodeError, Struct, json
 from rightcall.errors import ConfigError
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, socket_path
+from rightcall.hosts.hooks.wires import CANNOT_JUDGE
 from rightcall.hosts.install.edits import Path, read
 from rightcall.hosts.install.hosts import Found, ServerEntry, entries_of
 from rightcall.hosts.install.places import (
@@ -107,7 +108,9 @@ DEADLINE = 15.0
 _LOUDER = ("--mode", "block")
 _FAILED = "RightCall could not judge this call"
 _EVENTS = {"gemini": "BeforeTool"}
-_MOST_SHOWN = 300
+_AFTER = {"PreToolUse": "PostToolUse", "BeforeTool": "AfterTool"}
+_MOST_SHOWN = 1000
+"""Characters of why it failed: enough for the command that helps, which comes last."""
 
 
 class Tried(Struct, frozen=True):
@@ -141,7 +144,11 @@ def try_hook(installed: Installed, record: Record | None, environment: Mapping[s
     with TemporaryDirectory(prefix="rightcall-status-") as folder:
         # without a policy the record is the user's own, where a call that never was has no place
         own = {} if policy else {"XDG_STATE_HOME": folder, "LOCALAPPDATA": folder}
-        return _run(_started(handler, found), _event(event), {**environment, **own})
+        words, around, sent = _started(handler, found), {**environment, **own}, _event(event)
+        tried = _run(words, json.encode(sent), around)
+        if tried.works and policy:  # it was recorded as a call that runs, and so as one that has ended
+            _run(words, json.encode({**sent, "hook_event_name": _AFTER[event], "tool_response": {}}), around)
+        return tried
 
 
 def _is_surely_ours(installed: Installed, record: Record | None, handler: Mapping[str, Any], found: Found) -> bool:
@@ -166,11 +173,11 @@ def _started(handler: Mapping[str, Any], found: Found) -> list[str]:
     return ["/bin/sh", "-c", f"{handler['command']} {' '.join(_LOUDER)}"]
 
 
-def _event(name: str) -> bytes:
+def _event(name: str) -> dict[str, Any]:
     event = {"hook_event_name": name, "session_id": "rightcall-status", "transcript_path": "", "cwd": os.getcwd()}
     # another one each time: the same call again and again would be refused as a loop
     tool = {"tool_name": "rightcall_status", "tool_input": {"check": token_hex(8)}, "tool_use_id": token_hex(8)}
-    return json.encode({**event, **tool, "permission_mode": "default", "turn_id": "rightcall-status", "model": ""})
+    return {**event, **tool, "permission_mode": "default", "turn_id": "rightcall-status", "model": ""}
 
 
 def _run(words: list[str], event: bytes, environment: Mapping[str, str]) -> Tried:
@@ -220,6 +227,8 @@ def _reason(text: str, err: str) -> str:
     """Why it failed is on standard error; where a running server judged, in that server's log."""
     if (start := err.find(_FAILED)) >= 0:
         return err[start:].splitlines()[0][:_MOST_SHOWN]
+    if CANNOT_JUDGE in text:
+        return f"{_FAILED}; the log of the server that runs for this folder says why"
     start = text.find(_FAILED)
     return "it prints an invalid answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
 
