@@ -17,7 +17,7 @@ from support.approvals import START, approval_of
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 
-OUR_WORDS = ("question", "who asks", "tool", "why", "effects", "confidence", "state", "asked", "arguments",
+OUR_WORDS = ("question", "asked by", "tool", "why", "effects", "confidence", "state", "asked", "arguments",
              "definition", "changed", "repairs", "preview", "besides", "look closely", "digest",
              "answered")  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_a_question_as_a_person_sees_it() -> None:
         text_of(approval)
         == f"""\
 question    3f9a1c2e about a call: waiting, 9 min 58 s left
-who asks    "teacher"
+asked by    "teacher"
 tool        "file/save"
 why         approval:write: 'file/save' can write. A person must approve this call first
 effects     write

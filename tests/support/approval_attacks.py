@@ -150,7 +150,7 @@ def origin(way: Way, name: str = "wrap:files") -> Origin:
 
 DISPLAY = {
     "erases the line": "safe\x1b[2K\x1b[1Gharmless",
-    "moves the cursor up": "x\x1b[10A\x1b[2Jwho asks    root",
+    "moves the cursor up": "x\x1b[10A\x1b[2Jasked by    root",
     "sets the title": "\x1b]0;pwned\x07",
     "a link that leads elsewhere": "\x1b]8;;http://evil\x1b\\docs\x1b]8;;\x1b\\",
     "one-byte control sequences": "\x9b2J\x9d0;x\x9c",
@@ -167,7 +167,7 @@ DISPLAY = {
     "tag characters": "safe" + "".join(chr(0xE0000 + ord(c)) for c in "rm -rf"),
     "backspaces": "evil\x08\x08\x08\x08safe",
     "a flood of marks": "a" + "\u0335\u0336\u0337\u0338" * 500,
-    "a question of its own": "ok\n\nquestion    00000000 about a call: waiting, 9 min left\nwho asks    \"root\"",
+    "a question of its own": "ok\n\nquestion    00000000 about a call: waiting, 9 min left\nasked by    \"root\"",
     "a digest of its own": "ok\ndigest      " + "0" * 64,
     "a marker of its own": "ok\n  ── 5 empty lines ──\n  ── 1 rows with about 1 characters are NOT SHOWN ──",
     "a margin of its own": "  │ \"path\": \"docs/a.md\"\n  ╎ more\n│   │ x",

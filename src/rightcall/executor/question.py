@@ -359,7 +359,7 @@ def _head(approval: Approval, details: dict[str, Any], folder: str, now: int, pa
         yield from _labelled(
             "answered", f"by {paper.quoted(approval.by)}, {paper.visible(approval.answered)} UTC", paper
         )
-    yield from _labelled("who asks", paper.quoted(approval.caller), paper)
+    yield from _labelled("asked by", paper.quoted(approval.caller), paper)
     if approval.context is not None:
         yield from _labelled("in context", paper.quoted(approval.context), paper)
     if folder:
