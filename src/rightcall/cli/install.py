@@ -746,7 +746,8 @@ def _server() -> dict[str, Any]:
 
 def _server_line(server: dict[str, Any]) -> str:
     if server["answers"] is None and server["address"] is not None:
-        why = "hooks need a policy file: `rightcall init`" if server["policy"] is None else "it answers no hooks here"
+        alone = "without a policy file each hook judges by itself: `rightcall init` writes one"
+        why = alone if server["policy"] is None else "it answers no hooks here"
         return f"server: runs at {server['address']}; {why}"
     if not server["running"]:
         return "server: none is running for this folder; each hook judges by itself, which takes a little longer"
