@@ -191,6 +191,9 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     lines = [line[2:] for line in done.err.splitlines() if line.startswith("  ")]
     write_trusted(folder / "rightcall.toml", "\n".join(lines))
     assert run("policy", "check").code == 0  # the example is right as it stands
+    (folder / "rightcall.toml").write_text("# another\n" + "\n".join(lines))
+    untrusted = run(command, "hello", *(["--run"] if command == "route" else [])).err
+    assert "no model to ask. The one that ./rightcall.toml names counts once you trust the file: rightcall" in untrusted
 
 
 @pytest.mark.parametrize(

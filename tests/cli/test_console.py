@@ -189,7 +189,9 @@ def test_status_names_the_server_of_a_folder_without_a_policy(run: Runner, folde
     (folder / "rightcall.toml").unlink()
     assert "server: none is running for this folder" in run("status").out
     with started("serve") as told:
-        assert f"server: runs at {told['address']}; hooks need a policy file" in run("status").out
+        assert (
+            f"server: runs at {told['address']}; without a policy file each hook judges by itself" in run("status").out
+        )
 
 
 def logged_in(run: Runner, origin: str) -> Browser:

@@ -4,12 +4,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 
 from rightcall.doctor.questions import DoctorQuestion
 from rightcall.models import endpoint
+from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, Terminal, write_trusted
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
@@ -265,6 +267,28 @@ def test_what_is_wrong_comes_first_with_the_command_that_helps(run: Runner, here
     done = run("doctor", "--json")
     assert (done.code, done.json["ok"], states(done.json)["policy"]) == (1, False, "wrong")
     assert done.json["next"]["command"] == "rightcall policy check ./rightcall.toml"
+
+
+def test_a_stopped_folder_is_told_of_without_its_store(run: Runner, here: Path) -> None:
+    (here / "rightcall.toml").write_text("version = 1\n")
+    run("pause", "--by", "anna")
+    rmtree(here / ".rightcall")
+    done = run("doctor", "--json")
+    assert (states(done.json)["store"], done.json["next"]["command"]) == ("wrong", "rightcall resume")
+    assert run("resume", "--by", "anna").code == 0
+    assert states(run("doctor", "--json").json)["store"] == "missing"
+
+
+def test_without_a_policy_the_store_of_hooks_is_named_once_it_is_there(
+    run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "state"))
+    assert "record in" not in run("doctor").out
+    shared = here / "state" / "rightcall" / "audit.db"
+    shared.parent.mkdir(parents=True)
+    SqliteStore(shared).close()
+    (store,) = [one for one in run("doctor", "--json").json["checks"] if one["name"] == "store"]
+    assert store["text"].endswith(f"nothing is recorded yet; hooks without a policy file record in {shared}")
 
 
 def test_a_paused_store_is_to_be_resumed_where_it_is(run: Runner, here: Path) -> None:

@@ -1,6 +1,7 @@
 """`rightcall pause` and `rightcall resume`, and where everybody sees that calls are paused (P-17)."""
 
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 from shutil import rmtree
@@ -307,6 +308,7 @@ def test_a_wrong_policy_without_a_store_prints_the_command_that_names_one(run: R
     done = run("pause", "--by", "anna")
     assert (done.code, done.out) == (2, "")
     assert "rightcall pause --store FILE" in done.err
+    assert done.err.rstrip().endswith("rightcall pause --everywhere")
     (project / "rightcall.toml").write_text('[audit]\npath = "/elsewhere/audit.db"\n[policy\n')
     assert "rightcall pause --store /elsewhere/audit.db" in run("pause", "--by", "anna").err
 
@@ -322,6 +324,138 @@ def test_another_store_that_an_untrusted_policy_names_is_an_error(run: Runner, p
         assert "--policy /" not in done.err  # whoever pasted that would give the file their full word
     assert run("pause", "--by", "anna", "--policy", "rightcall.toml").code == 0
     assert is_paused(elsewhere)
+
+
+@pytest.mark.parametrize("path", [".rightcall/audit.db", "own/calls.db"])
+def test_whoever_names_the_store_lifts_the_stop_of_its_folder_too(run: Runner, project: Path, path: str) -> None:
+    (project / "own").mkdir()
+    (project / "rightcall.toml").write_text(f'[policy]\n[audit]\npath = "{path}"\n')
+    assert run("pause", "--by", "anna").code == 0
+    done = run("resume", "--store", path, "--by", "anna")
+    assert done.out == f"Calls may run again: {project / path}\n"
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
+    assert "PAUSED" not in run("status").out
+
+
+def test_a_stop_of_the_folder_that_remains_is_told_with_the_command_that_ends_it(run: Runner, project: Path) -> None:
+    run("pause", "--by", "anna", "--reason", "smoke")
+    (project / "rightcall.toml").write_text('[policy]\n[audit]\npath = "other.db"\n')
+    store_at(project / "other.db")
+    for command in (["resume", "--by", "anna"], ["pause", "--status"]):
+        done = run(*command, "--store", "other.db", columns=200)
+        assert f"(what finds its audit log in {project}/)" in done.out
+        assert f"Run `rightcall resume --root {project}/` to let its calls run again." in done.out
+    (left,) = run("resume", "--store", "other.db", "--json").json["folders"]
+    assert (left["folder"], left["paused"], left["reason"]) == (f"{project}/", True, "smoke")
+    run("resume", "--root", f"{project}/", "--by", "anna")
+    assert run("resume", "--store", "other.db", "--json").json["folders"] == []
+
+
+def test_a_folder_is_let_go_also_where_its_policy_and_its_store_are_gone(run: Runner, project: Path) -> None:
+    run("pause", "--by", "anna")
+    rmtree(project / ".rightcall")
+    (project / "rightcall.toml").rename(project / "gone.toml")
+    with Door.open("claude-code", None, root=project) as door:
+        assert door.judge("Read", {"file_path": "a.txt"}).decision.rule == "paused"
+        assert "PAUSED since" in run("status").out
+        assert run("pause", "--status", "--json").json["stores"][0]["paused"]
+        assert run("resume", "--by", "anna").code == 0
+        assert door.judge("Read", {"file_path": "a.txt"}).decision.rule != "paused"
+
+
+def test_resume_says_that_the_stop_everywhere_remains(run: Runner, project: Path) -> None:
+    run("pause", "--everywhere", "--by", "anna")
+    done = run("resume", "--by", "anna", columns=200)
+    assert f"Calls may run again: {project / '.rightcall' / 'audit.db'}" in done.out
+    assert "All calls are still paused since" in done.out
+    assert done.out.endswith(f"Run `rightcall resume --everywhere --root {project}` to let calls run again.\n")
+    shown = run("pause", "--status").out
+    assert "already" not in shown
+
+
+def test_everywhere_holds_whatever_is_wrong_with_the_policy_here(run: Runner, project: Path) -> None:
+    (project / "rightcall.toml").write_text("nonsense")
+    assert run("pause", "--everywhere", "--by", "anna").code == 0
+    assert stopped() is not None
+    assert run("resume", "--everywhere", "--by", "anna").code == 0
+    assert stopped() is None
+
+
+def test_each_stop_is_shown_with_the_command_that_ends_it(run: Runner, project: Path, tmp_path: Path) -> None:
+    run("pause", "--everywhere", "--by", "anna")
+    for command in (["status"], ["audit", "tail"], ["approvals", "list"]):
+        run("resume", "--by", "anna")
+        told = run(*command, columns=200).out
+        assert "Run `rightcall resume --everywhere` to let calls run again." in told, command
+        assert "Run `rightcall resume` to" not in told, command
+    run("resume", "--everywhere", "--by", "anna")
+    run("pause", "--store", str(hooks_record(tmp_path)), "--by", "anna")
+    assert f"Run `rightcall resume --store {hooks_record(tmp_path)}` to" in run("status", columns=300).out
+    run("resume", "--store", str(hooks_record(tmp_path)), "--by", "anna")
+    assert run("status", "--json").json["paused"] == []
+
+
+def test_everywhere_holds_also_where_a_server_needs_a_package_that_is_missing(
+    run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_trusted(project / "rightcall.toml", '[store]\nurl = "postgresql://127.0.0.1:1/x"\n')
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    done = run("pause", "--everywhere", "--by", "anna", columns=200)
+    assert done.code == 2
+    assert "(everything that you run on this machine)" in done.out
+    assert "Only what uses" not in done.out
+    assert done.err.startswith("error: NOT paused: a store on PostgreSQL needs the extra `postgres`")
+    done = run("resume", "--everywhere", "--by", "anna")
+    assert "Calls may run again: everything that you run on this machine" in done.out
+    assert stopped() is None
+
+
+def test_a_store_on_a_server_that_was_not_reached_is_in_the_json(run: Runner, project: Path) -> None:
+    url = "postgresql://127.0.0.1:1/x"
+    write_trusted(project / "rightcall.toml", f'[store]\nurl = "{url}"\n')
+    done = run("pause", "--json", "--by", "anna")
+    assert done.code == 2
+    assert done.json["stores"] == []
+    (missed,) = done.json["not_reached"]
+    assert missed["store"] == url
+    assert missed["why"].startswith("NOT paused on postgresql://127.0.0.1:1/x: ")
+
+
+def test_a_store_that_cannot_be_written_is_stopped_with_its_folder(run: Runner, project: Path) -> None:
+    store = project / ".rightcall" / "audit.db"
+    store_at(store)
+    whole = store.read_bytes()
+    store.write_bytes(b"a diary" * 1000)
+    done = run("pause", "--by", "anna", "--reason", "smoke", columns=200)
+    assert done.code == 2
+    assert "All calls are paused since" in done.out
+    assert "this pause holds, but it is not recorded: " in done.err
+    assert "PAUSED since" in run("status", columns=200).out
+    store.write_bytes(whole)
+    assert "paused by the operator" in run("run", "code/list", '{"pattern": "*"}').out
+    assert run("resume", "--by", "anna").code == 0
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
+
+
+def test_a_store_that_somebody_named_and_that_cannot_be_written_is_told_as_not_paused(
+    run: Runner, project: Path
+) -> None:
+    store = project / "wrong.db"
+    store.write_text("a diary" * 1000)
+    done = run("pause", "--store", "wrong.db", "--by", "anna")
+    assert done.err.startswith("error: NOT paused: ")
+    assert done.err.rstrip().endswith("rightcall pause --everywhere")
+
+
+def test_a_policy_above_that_does_not_count_is_named(
+    run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "sub").mkdir()
+    monkeypatch.chdir(project / "sub")
+    told = run("pause", "--status").err
+    assert f"{project / 'rightcall.toml'} does not count for it outside a repository" in told
+    assert f"`--root {project}`" in told
+    assert run("pause", "--status", "--everywhere").err == ""
 
 
 def test_no_reason_stops_the_stop(run: Runner, project: Path) -> None:

@@ -135,7 +135,8 @@ def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
             assert "Not verified yet: verify it" in ann.get("/").text
             found = ann.get("/audit/verify").text
             assert "record 3 does not fit its hash" in found
-            assert re.search(r'<a href="/audit">No: a record was changed or removed</a> <small>verified <time', ann.get("/").text)
+            told = r'<a href="/audit">No: a record was changed or removed</a> <small>verified <time'
+            assert re.search(told, ann.get("/").text)
             assert 'href="/calls/3"' in found
     finally:
         store.close()

@@ -30,7 +30,7 @@ DELETE = {
 ASKS = 'version = 1\n[policy]\nallow = ["t"]\nwrite = "ask"\nexecute = "ask"\n[policy.approval]\ntools = ["t"]\n'
 
 
-def door_of(policy: dict[str, Any] | None = None, host: str = "wrap", **options: Any) -> Door:
+def door_of(policy: dict[str, Any] | str | None = None, host: str = "wrap", **options: Any) -> Door:
     door = Door.open(host, policy, **options)
     door.know([READ, DELETE], "files")
     return door
@@ -179,6 +179,18 @@ def test_a_question_is_answered_once_for_exactly_this_call() -> None:
 
 
 @pytest.mark.promise("P-06")
+@pytest.mark.parametrize("remote", [True, False])
+def test_where_no_more_calls_may_wait_a_person_is_told_where_to_look(tmp_path: Path, remote: bool) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text('[policy.approval]\ntools = ["delete_file"]\nwaiting = 1\n')
+    with door_of(str(file), root=tmp_path, remote=remote) as door:
+        door.judge("delete_file", {"path": "a"}, space="files")
+        full = door.judge("delete_file", {"path": "b"}, space="files")
+    assert full.decision.rule == "approval:full"
+    told = f"A person sees what waits with `rightcall approvals list --policy {file}`."
+    assert (told in full.message, "rightcall" in full.message) == (not remote, not remote)
+
+
 def test_a_call_that_was_denied_stays_denied_and_no_other_call_can_use_its_approval() -> None:
     with door_of({"policy": {"approval": {"tools": ["delete_file"]}}}) as door:
         asked = door.judge("delete_file", {"path": "a"}, space="files")

@@ -23,6 +23,7 @@ from rightcall.cli import INTERRUPTED, OK, REFUSED, USAGE
 from rightcall.cli.options import (
     SHARED,
     database_of,
+    found_in,
     json_option,
     look_into,
     places,
@@ -39,6 +40,7 @@ from rightcall.errors import ConfigError, RightCallError
 if TYPE_CHECKING:
     from rightcall.doctor.doctor import Progress
     from rightcall.models.endpoint import LocalServer
+    from rightcall.policy.types import Pause
 
 
 EXAMPLES = """\
@@ -390,7 +392,7 @@ def _check_policy(options: Namespace) -> Check:
 
 def _check_store(options: Namespace) -> Check:
     from rightcall.cli.install import fault_of
-    from rightcall.policy.trust import stopped
+    from rightcall.policy.trust import folder_stop, stopped
 
     if (whole := stopped()) is not None:
         text = f"everything on this machine is paused since {whole.since} UTC by {whole.by}"
@@ -403,19 +405,34 @@ def _check_store(options: Namespace) -> Check:
             command = next(iter(re.findall(r"`(rightcall [^`]+)`", fault)), verify)
             return Check("store", "wrong", fault, command, "Repair the audit log: every call is refused until then.")
         if not url and not os.path.exists(path):
-            return Check("store", "missing", f"{path}: nothing is recorded yet")
+            if (folder := found_in(options)) and (held := stopped(folder_stop(folder))) is not None:
+                return _paused(options, folder, held)
+            return Check("store", "missing", f"{path}: nothing is recorded yet{_hooks_record(options)}")
         with closing(look_into(options)) as store:
             (last, _), held = store.look(lambda tables: (tables.head(), tables.paused()))
             risks: list[str] = getattr(store, "risks", list)()  # of a server
     except RightCallError as error:
         return Check("store", "wrong", str(error), verify, "Check the audit log.")
     if held is not None:
-        text = f"{path}: all calls are paused since {held.since} UTC by {held.by}"
-        return Check("store", "wrong", text, f"rightcall resume{places(options)}", "Let tool calls run again.")
+        return _paused(options, path, held)
     if risks:
         why = "See how the server keeps what it confirms, and change its settings."
         return Check("store", "wrong", f"{path}: {'; '.join(risks)}", "rightcall docs scale", why)
     return Check("store", "ok", f"{path}: {many(last, 'record')}")
+
+
+def _paused(options: Namespace, where: str, held: Pause) -> Check:
+    text = f"{where}: all calls are paused since {held.since} UTC by {held.by}"
+    return Check("store", "wrong", text, f"rightcall resume{places(options)}", "Let tool calls run again.")
+
+
+def _hooks_record(options: Namespace) -> str:
+    """Where the hooks of a folder without a policy record, once they do."""
+    from rightcall.hosts.hooks.place import record_without_policy
+
+    path = record_without_policy()
+    is_used = policy_file(options) is None and os.path.exists(path)
+    return f"; hooks without a policy file record in {path}" if is_used else ""
 
 
 def _check_sandbox(options: Namespace) -> Check:

@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import SHARED, InputError, Looking, json_option
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
-from rightcall.cli.terminal import Style, hang, say, say_json, tell
+from rightcall.cli.terminal import Style, hang, many, say, say_json, tell
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
@@ -54,10 +54,10 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import stopped
+from rightcall.policy.trust import folder_stop, stopped
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
-from rightcall.record.sqlite_file import unusable, way_out
+from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
 from rightcall.server.whereabouts import running_at
 from rightcall.types import Mode
 
@@ -513,7 +513,7 @@ def run_status(options: Namespace) -> int:
     found = integrations()
     server = _server()
     stores = [*_stores()]
-    paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
+    paused = [*_pauses(stores)]
     faults = [fault for path in stores if (fault := fault_of(path)) is not None]
     clashes = _clashes(stores[0])
     record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
@@ -566,7 +566,8 @@ def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, An
         used = policy or policy_of_project(project_folder())
         gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
         modes = _list_modes(_modes_of_hooks(installed))
-        yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps)
+        ignored = [] if policy else _ignored(used)
+        yield _of_try(tried, name, path, **modes, policy=used, unenforced=gaps, ignored=ignored)
 
 
 def _modes_of_hooks(installed: Installed) -> list[ModeInForce]:
@@ -600,6 +601,16 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     return []
 
 
+def _ignored(policy: str | None) -> list[str]:
+    """The keys of a policy that was found which do not count, since nobody has trusted it."""
+    if policy is None:
+        return []
+    from rightcall.cli.policy import examine
+    from rightcall.policy.trust import FoundPolicy
+
+    return list(examine(FoundPolicy(policy, quiet=True)).ignored)
+
+
 def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
     return "" if installed.host.name != "codex" else why_not_run(installed, os.environ)
@@ -613,7 +624,7 @@ def _of_try(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]
 
 def _status_record(host: str, path: str, **more: Any) -> dict[str, Any]:
     usual: dict[str, Any] = {
-        "mode": [], "modes": [], "policy": None, "server": None, "milliseconds": None, "unenforced": [],
+        "mode": [], "modes": [], "policy": None, "server": None, "milliseconds": None, "unenforced": [], "ignored": [],
     }  # fmt: skip
     return {"host": host, "file": path} | usual | more
 
@@ -672,43 +683,58 @@ def _clashes(store: str) -> list[str]:
     return []
 
 
-def _paused(path: str) -> dict[str, Any] | None:
-    """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
-    if not os.path.exists(path):
-        return None
+def _pauses(stores: list[str]) -> Iterator[dict[str, Any]]:
+    """The emergency stops that hold here, each once, with the command that ends it."""
     from rightcall.cli.pause import state_record
 
-    with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
-        held = store.look(lambda tables: tables.paused())
-        return None if held is None else {"store": path} | state_record(held)
+    policy = policy_of_project(project_folder())
+    folder = folder_stop(os.path.dirname(policy) if policy else project_folder())
+    shared, seen = record_without_policy(), list[Pause]()
+    for path in stores:
+        if (held := _paused(path)) is not None:
+            seen.append(held)
+            reach = f" --store {shlex.quote(path)}" if path == shared and policy else ""
+            yield {"store": path} | state_record(held) | {"resume": f"rightcall resume{reach}"}
+    if (held := stopped(folder)) is not None and held not in seen:
+        yield {"store": folder} | state_record(held) | {"resume": "rightcall resume"}
+    if (held := stopped()) is not None:
+        yield {"store": "everywhere"} | state_record(held) | {"resume": "rightcall resume --everywhere"}
+
+
+def _paused(path: str) -> Pause | None:
+    """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
+    if os.path.exists(path):
+        with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
+            return store.look(lambda tables: tables.own_pause())
     return None
 
 
-def _paused_everywhere() -> list[dict[str, Any]]:
-    from rightcall.cli.pause import state_record
-
-    held = stopped()
-    return [] if held is None else [{"store": "everywhere"} | state_record(held)]
-
-
 def fault_of(path: str) -> str | None:
-    """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
+    """Why a store cannot be used, where it is lost, replaced or damaged, or cannot be written: then every call is
+    refused."""
     file = os.path.realpath(path)
     if problem := lost(file):
         return str(unusable(file, problem, way_out(file), "replaced"))
     try:
         if os.path.exists(path):
             with closing(Looking(path, found=path != record_without_policy())) as store:
-                store.look(lambda tables: tables.head())
+                if problem := store.look(store.strangeness):
+                    return str(unusable(file, problem, way_out(file), "replaced"))
     except StoreError as fault:
         return str(fault)
+    folder = os.path.dirname(file)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        return str(no_folder(file))
+    if os.path.lexists(file) and not (os.access(file, os.W_OK) and os.access(folder, os.W_OK | os.X_OK)):
+        return str(read_only(file))
     return None
 
 
 def _paused_lines(one: dict[str, Any]) -> list[str]:
     from rightcall.cli.pause import paused_line
 
-    return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
+    held = Pause(one["by"], one["since"], one["reason"] or "")
+    return [*paused_line(held, one["resume"]), f"  store: {escaped(one['store'])}"]
 
 
 def _server() -> dict[str, Any]:
@@ -720,7 +746,8 @@ def _server() -> dict[str, Any]:
 
 def _server_line(server: dict[str, Any]) -> str:
     if server["answers"] is None and server["address"] is not None:
-        why = "hooks need a policy file: `rightcall init`" if server["policy"] is None else "it answers no hooks here"
+        alone = "without a policy file each hook judges by itself: `rightcall init` writes one"
+        why = alone if server["policy"] is None else "it answers no hooks here"
         return f"server: runs at {server['address']}; {why}"
     if not server["running"]:
         return "server: none is running for this folder; each hook judges by itself, which takes a little longer"
@@ -738,6 +765,10 @@ def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
         state = style.tint(escaped(one["why"]), "yellow")
     facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
     lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
+    if one["ignored"]:
+        settings = many(len(one["ignored"]), "setting")
+        told = f"{settings} ignored until you trust the policy: rightcall trust {escaped(shlex.quote(one['policy']))}"
+        lines += hang(f"  {style.tint('!', 'yellow')} ", told, style)
     for gap in one["unenforced"]:
         lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
     return lines

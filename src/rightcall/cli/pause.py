@@ -3,295 +3,33 @@ already end by themselves. In a folder without a policy file, here or above, thi
 machine, as --everywhere does; at a terminal you are asked first."""
 
 import os
-import re
 import sys
-import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import (
-    Looking,
-    database_of,
-    given_text,
-    is_server,
-    json_option,
-    pointed,
-    policy_of,
-    policy_path,
-    server_of,
-    store_options,
-)
+from rightcall.cli.options import Looking, given_text, is_server, json_option, pointed, store_options
+from rightcall.cli.pause_places import Place, Places, places_of
 from rightcall.cli.persons import agrees, at_a_terminal, person_option, who
 from rightcall.cli.terminal import tell
-from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.policy.trust import listed, put_stop, recall, speak_on_stderr, stopped, warn
+from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.trust import folder_stop, put_stop, speak_on_stderr, stopped, stops_above, warn
 from rightcall.policy.types import Pause
 from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
 from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
-    from rightcall.policy.settings import Settings
 
-
-# ── where the pause holds ──
-# The stores that `pause` and `resume` reach, also where the policy file cannot be read: an emergency stop must not
-# fail over a typing error.
-#
-#     --store FILE ───────────────────────▶ that store, which must be there
-#     a policy, here or above ─────────▶ the store that it names, which a stop may make
-#     a policy that cannot be read ────▶ every store that it is likely to mean and that is there
-#     no policy ───────────────────────▶ the store of this folder, where there is one, that of hooks without a policy,
-#                                        and everything else of this user: `wrap` and `proxy` may have no store here
-
-_USUAL: Final = os.path.join(".rightcall", "audit.db")
-_PATH_LINE: Final = re.compile(r"""^\s*path\s*=\s*(["'])(?P<path>[^"'\n]{1,1000})\1""")
-
-
-class Place(Struct, frozen=True):
-    """One store."""
-
-    path: str
-    found_in: str | None = None
-    """The folder that it may have come with, which somebody else may have filled; None where somebody named it."""
-    create: bool = False
-    """Whether a stop makes it where it is missing: then the process that comes first finds it."""
-
-
-class Places(Struct, frozen=True):
-    """All of them, what a person should know of the choice, and what makes the command fail once they are done."""
-
-    places: tuple[Place, ...]
-    settings: "Settings"
-    everywhere: bool = False
-    """Whether all processes of this user are meant."""
-    notes: tuple[str, ...] = ()
-    fault: ConfigError | None = None
-
-
-def places_of(options: Namespace, word: str) -> Places:
-    """What `rightcall <word>` reaches. ConfigError where a folder or a store that was named is missing."""
-    if not os.path.isdir(options.root):
-        raise ConfigError(f"no such folder: {escaped(options.root)}; nothing was changed. Check `--root`")
-    if options.store is not None:
-        return _named(options)
-    looked = os.path.abspath(options.root)
-    if options.policy is None:
-        from rightcall.hosts.hooks.place import policy_of_project
-
-        policy = policy_of_project(looked)
-        if policy is None:
-            return _without_policy(looked)
-        options.root = os.path.dirname(policy)
-    return _with_policy(options, word, looked)
-
-
-def _named(options: Namespace) -> Places:
-    from rightcall.policy.settings import DEFAULT_POLICY
-    from rightcall.record.identity import lost
-
-    path = options.store if is_server(options.store) else os.path.abspath(options.store)
-    if not is_server(path) and not os.path.exists(path) and not lost(os.path.realpath(path)):
-        raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
-    try:
-        settings = policy_of(options).settings
-    except ConfigError:
-        settings = DEFAULT_POLICY.settings
-    return Places((Place(path), *_of_hooks(options)), settings, options.everywhere)
-
-
-def _without_policy(looked: str) -> Places:
-    """Hooks of projects without a policy share one store, which is this project's too; and what has no store at all is
-    reached with everything else only."""
-    from rightcall.policy.settings import DEFAULT_POLICY
-
-    own = _store_above(looked)
-    stores = (*([] if own is None else [_place_at(own)]), _hooks_place())
-    note = (
-        f"{escaped(looked)} has no policy file, here or above, so this is meant for everything that you run on this "
-        "machine. For one project pass `--root DIR`, for one store `--store FILE`"
-    )
-    return Places(stores, DEFAULT_POLICY.settings, True, (note,))
-
-
-def _with_policy(options: Namespace, word: str, looked: str) -> Places:
-    from rightcall.record.memory import found_folder
-
-    nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
-    try:
-        policy = policy_of(options)
-    except PolicyError as wrong:
-        return _despite(options, word, wrong, nearer)
-    path = server_of(options) or os.path.abspath(database_of(options))
-    folder = found_folder(policy, policy_path(options), options.root)
-    places = [Place(path, folder, create=True), *(_place_at(one) for one in nearer if one != path)]
-    notes = (
-        ()
-        if options.everywhere or options.policy is not None or looked == os.path.abspath(options.root)
-        else (_below(looked, word),)
-    )
-    return Places(
-        (*places, *_of_hooks(options)), policy.settings, options.everywhere, notes,
-        fault=_untrusted(options, word, path),
-    )  # fmt: skip
-
-
-def _below(looked: str, word: str) -> str:
-    """Hooks look for a policy above them, commands do not."""
-    return (
-        f"{escaped(looked)} has no policy file of its own, so what was started there without one (`wrap`, `serve`, "
-        f"`mcp`) is not reached. To reach everything that you run, use: rightcall {word} --everywhere"
-    )
-
-
-def _place_at(usual: str) -> Place:
-    """A store at the usual place of a folder."""
-    return Place(usual, os.path.dirname(os.path.dirname(usual)))
-
-
-def _untrusted(options: Namespace, word: str, path: str) -> ConfigError | None:
-    """Where the file names another store than the one that was reached, since nobody trusts it: processes that were
-    started with `--policy` use that one."""
-    file = policy_path(options)
-    if file is None or policy_of(options).standing != "tightened":
-        return None
-    said = _said_path(file)
-    if said is None or os.path.abspath(said) == path:
-        return None
-    return ConfigError(
-        f"{escaped(file)} names another audit log, {escaped(said)}, and is not trusted: processes started with "
-        f"`--policy` use that one, and it was not reached. To reach them as well, run: rightcall {word} --everywhere"
-    )
-
-
-def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str]) -> Places:
-    """Without a policy that can be read: every store that is there and that this policy may have named."""
-    from rightcall.policy.settings import DEFAULT_POLICY
-
-    file = policy_path(options) or ""
-    folder = os.path.dirname(os.path.abspath(file))
-    usual = os.path.join(folder, _USUAL)
-    known = [*nearer, usual, *_known_below(folder)]
-    said = _said_path(file)
-    unsure: str = ""
-    if said is not None:
-        believed = options.policy is not None or _lies_below(said, folder) or _used_before(said)
-        known += [os.path.abspath(said)] if believed else []
-        unsure = "" if believed else f" --store {quote(os.path.abspath(said))}"
-    there = [one for one in dict.fromkeys(known) if _is_there(one)]
-    command = f"rightcall {word}{unsure or ' --store FILE'}"
-    if not there:
-        raise ConfigError(
-            f"the policy cannot be used ({wrong}), and no audit log is at {escaped(usual)}, so nothing was "
-            f"changed. Name the audit log: {escaped(command)}"
-        )
-    note = (
-        f"the policy cannot be used ({wrong}), so this reaches the audit logs found for it. "
-        f"If it names another one, run: {escaped(command)}"
-    )
-    named = options.policy is not None
-    places = tuple(Place(one, None if named or not _lies_below(one, folder) else folder) for one in there)
-    return Places((*places, *_of_hooks(options)), DEFAULT_POLICY.settings, options.everywhere, (note,))
-
-
-def _of_hooks(options: Namespace) -> tuple[Place, ...]:
-    return (_hooks_place(),) if options.everywhere else ()
-
-
-def _hooks_place() -> Place:
-    from rightcall.hosts.hooks.place import record_without_policy
-
-    return Place(record_without_policy(), create=True)
-
-
-def _store_above(folder: str) -> str | None:
-    """The usual store of a folder without a policy; else of one above it, as far as the repository reaches."""
-    if _is_there(own := os.path.join(folder, _USUAL)):
-        return own
-    above = folder
-    passed: list[str] = []
-    while True:
-        passed.append(above)
-        if os.path.lexists(os.path.join(above, ".git")):
-            return next((path for one in passed if _is_there(path := os.path.join(one, _USUAL))), None)
-        if (higher := os.path.dirname(above)) == above:
-            return None
-        above = higher
-
-
-def _is_there(path: str) -> bool:
-    """Also one that was lost: that is to be told, not passed over."""
-    from rightcall.record.identity import lost
-
-    return os.path.isfile(path) or bool(lost(os.path.realpath(path)))
-
-
-def _known_below(folder: str) -> Iterator[str]:
-    """The stores that this user has used below a folder: what an earlier policy there has named."""
-    with suppress(ConfigError):
-        for one in listed("stores"):
-            path = str(one.get("path", ""))
-            if _lies_below(path, folder) and not _has_policy_between(path, folder):
-                yield path
-
-
-def _has_policy_between(path: str, folder: str) -> bool:
-    """Whether a store belongs to another project, which lies in this one."""
-    base, at = os.path.realpath(folder), os.path.dirname(path)
-    while at != base and len(at) > len(base):
-        if os.path.basename(at) != ".rightcall" and any(
-            os.path.lexists(os.path.join(at, name)) for name in (POLICY_FILE, ".git")
-        ):
-            return True
-        at = os.path.dirname(at)
-    return False
-
-
-def _used_before(path: str) -> bool:
-    return recall("stores", os.path.realpath(path)) is not None
-
-
-def _lies_below(path: str, folder: str) -> bool:
-    base, place = os.path.realpath(folder), os.path.realpath(path)
-    return place.startswith(base.rstrip(os.sep) + os.sep)
-
-
-def _said_path(file: str) -> str | None:
-    """What a policy file says of its store, whatever else is wrong with it; None where it says nothing."""
-    try:
-        if not os.path.isfile(file):
-            return None
-        with open(file, encoding="utf-8-sig", errors="replace") as opened:
-            text = opened.read(1_000_000)
-    except (OSError, ValueError):
-        return None
-    try:
-        table: Any = tomllib.loads(text).get("audit")
-        path = table.get("path") if isinstance(table, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - whatever it holds
-    except (ValueError, RecursionError):
-        path = _scanned_path(text)
-    return os.path.join(os.path.dirname(file), path) if isinstance(path, str) and path and "\0" not in path else None
-
-
-def _scanned_path(text: str) -> str | None:
-    """Of a file that is no TOML: the line that looks like it."""
-    inside = False
-    for line in text.splitlines():
-        if line.lstrip().startswith("["):
-            inside = line.strip().startswith("[audit]")
-        elif inside and (match := _PATH_LINE.match(line)) is not None:
-            return match["path"]
-    return None
+Word = Literal["pause", "resume", "status"]
 
 
 EXAMPLES = """\
@@ -323,7 +61,7 @@ def common_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     places = places_of(options, "pause")
     if options.status:
-        return report_each(options, places, _state, only_looks=True)
+        return report_each(options, places, _state, "status")
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)
     if places.everywhere and not options.everywhere and at_a_terminal():
@@ -344,19 +82,40 @@ def run(options: Namespace) -> int:
         kept = reason if not new and reason and reason != held.reason else ""
         return state_record(held) | {"changed": new} | ({"unused_reason": kept} if kept else {})
 
-    return report_each(options, places, stop, create=True, changed=changed)
+    return report_each(options, places, stop, "pause", changed=changed)
 
 
 def stop_everywhere(options: Namespace, places: Places) -> bool:
     """Before any store: what has one then finds the stop at once. Whether there was none yet."""
-    from rightcall.base.secrets import Redactor
-
     if stopped() is not None:
         return False
-    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    reason = _plain_reason(options.reason, Redactor(os.urandom(32), places.settings.audit.redact))
-    keep_everywhere(Pause(who(options), at, reason))
+    keep_everywhere(_pause_now(options, places))
     return True
+
+
+def _pause_now(options: Namespace, places: Places) -> Pause:
+    """A stop that no store holds."""
+    from rightcall.base.secrets import Redactor
+
+    at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return Pause(
+        who(options), at, _plain_reason(options.reason, Redactor(os.urandom(32), places.settings.audit.redact))
+    )
+
+
+def _stop_folder(options: Namespace, places: Places, place: Place) -> dict[str, Any] | None:
+    """Where the store of a folder cannot be written: what finds it there is stopped all the same, now and once it can
+    be written again. None where nobody can be stopped so."""
+    if place.found_in is None or is_server(place.path):
+        return None
+    name = folder_stop(place.found_in)
+    if (held := stopped(name)) is not None:
+        return state_record(held) | {"changed": False}
+    try:
+        put_stop(held := _pause_now(options, places), name)
+    except OSError:
+        return None
+    return state_record(held) | {"changed": True}
 
 
 def reach_told() -> str:
@@ -417,97 +176,139 @@ def _on_server(url: str, *, only_looks: bool) -> Any:
 
 
 def report_each(
-    options: Namespace, places: Places, work: Callable[[Any], dict[str, Any]], *, create: bool = False,
-    only_looks: bool = False, changed: bool = False,
-) -> int:  # fmt: skip
+    options: Namespace, places: Places, work: Callable[[Any], dict[str, Any]], word: Word, *, changed: bool = False
+) -> int:
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
-    from rightcall.record.identity import lost, refuse_leaving
-    from rightcall.record.sqlite import SqliteStore
-    from rightcall.record.sqlite_file import unusable, way_out
-
     speak_on_stderr()
     for note in places.notes:
         warn(note)
     done: list[dict[str, Any]] = []
+    missed: list[dict[str, Any]] = []
     faults: list[StoreError | ConfigError] = []
-    word, missed = "pause" if create else "resume", False
+    whole = state_record(stopped()) | {"changed": changed}
     for place in places.places:
         try:
-            if is_server(place.path):
-                with closing(_on_server(place.path, only_looks=only_looks)) as opened:
-                    done.append({"store": place.path} | work(opened))
-                continue
-            file = os.path.realpath(place.path)
-            if problem := lost(file):
-                raise unusable(file, problem, way_out(file), "replaced")
-            if not (create and place.create) and not os.path.exists(place.path):
-                done.append({"store": place.path} | state_record(None) | {"changed": False})
-                continue
-            if place.found_in is not None:
-                refuse_leaving(place.path, place.found_in)
-            found = place.found_in or False
-            opened = Looking(place.path, found=found) if only_looks else SqliteStore(file, found=found)
-            with closing(opened):
-                done.append({"store": place.path} | work(opened))
-        except StoreError as fault:
-            told = fault
-            if is_server(place.path) and not only_looks:
-                missed, told = True, _explain_failure(place.path, word, fault, options)
+            done.append({"store": place.path} | _reached(place, work, word))
+        except (StoreError, ConfigError) as fault:
+            held = _stop_folder(options, places, place) if word == "pause" else None
+            done += [] if held is None else [{"store": place.path} | held]
+            told = fault if word == "status" else _not_done(options, place.path, word, fault)
+            if word == "pause" and (held is not None or (whole["paused"] and not is_server(place.path))):
+                told = StoreError(f"this pause holds, but it is not recorded: {fault}")
+            missed.append({"store": place.path, "why": str(told)})
             faults.append(told)
-    whole = state_record(stopped()) | {"changed": changed}
+    left = [one for place in places.places if place.found_in is None for one in _folders_left(place.path)]
     tell(
         options,
-        {"stores": done, "everywhere": whole},
-        lambda _: (pointed(line, options) for line in _describe_stores(done, whole, missed=missed)),
+        {"stores": done, "everywhere": whole, "folders": left, "not_reached": missed},
+        lambda _: _describe(options, Reached(done, whole, left, any(is_server(one["store"]) for one in missed)), word),
     )
     faults += [] if places.fault is None else [places.fault]
+    for other in faults[1:]:
+        warn(str(other))
     if faults:
         raise faults[0]
     return OK
 
 
-def _explain_failure(url: str, word: str, fault: StoreError, options: Namespace) -> StoreError:
-    """In words that nobody takes for a stop that will hold once the server is back."""
+def _reached(place: Place, work: Callable[[Any], dict[str, Any]], word: Word) -> dict[str, Any]:
+    from rightcall.record.identity import lost, refuse_leaving
+    from rightcall.record.sqlite import SqliteStore
+    from rightcall.record.sqlite_file import unusable, way_out
+
+    if is_server(place.path):
+        with closing(_on_server(place.path, only_looks=word == "status")) as opened:
+            return work(opened)
+    file = os.path.realpath(place.path)
+    if problem := lost(file):
+        raise unusable(file, problem, way_out(file), "replaced")
+    if not (word == "pause" and place.create) and not os.path.exists(place.path):
+        return _without_store(place, word)
+    if place.found_in is not None:
+        refuse_leaving(place.path, place.found_in)
+    found = place.found_in or False
+    with closing(Looking(place.path, found=found) if word == "status" else SqliteStore(file, found=found)) as opened:
+        return work(opened)
+
+
+def _without_store(place: Place, word: Word) -> dict[str, Any]:
+    """The folder of a store that is not there may be stopped all the same. Nobody can record that this ends."""
+    held = None if place.found_in is None else stopped(folder_stop(place.found_in))
+    if held is None or place.found_in is None or word != "resume":
+        return state_record(held) | {"changed": False}
+    put_stop(None, folder_stop(place.found_in))
+    return state_record(None) | {"changed": True}
+
+
+def _folders_left(path: str) -> Iterator[dict[str, Any]]:
+    """The stops of folders above a store that somebody named: they hold for what finds a store there."""
+    if not is_server(path):
+        yield from ({"folder": folder} | state_record(held) for folder, held in stops_above(path).items())
+
+
+def _not_done(options: Namespace, path: str, word: Word, fault: StoreError | ConfigError) -> StoreError:
+    """In words that nobody takes for a stop that will hold once the store can be used again."""
     from rightcall.record.postgres.connection import read_address
 
+    if not is_server(path) or not isinstance(fault, StoreError):  # without its driver, nobody reads a server's address
+        whole = word == "pause" and not options.everywhere
+        more = " To stop everything that you run, use: rightcall pause --everywhere" if whole else ""
+        return StoreError(f"NOT {word}d: {str(fault).rstrip('.')}.{more}", getattr(fault, "fault", "failed"))
     why = str(fault)
     if fault.fault == "unreachable":
         again = pointed(f"Run `rightcall {word}` again when it is back", options)
         why = f"it cannot be reached. {again}{', or stop the nodes' if word == 'pause' else ''}."
-    return StoreError(f"NOT {word}d on {read_address(url).shown}: {why}", fault.fault)
+    return StoreError(f"NOT {word}d on {read_address(path).shown}: {why}", fault.fault)
 
 
-def _describe_stores(stores: list[dict[str, Any]], whole: dict[str, Any], *, missed: bool) -> Iterator[str]:
-    """`missed`: the store on a server, with which nodes work, could not be reached."""
+class Reached(Struct, frozen=True):
+    """What became of everything that the options reach."""
+
+    stores: list[dict[str, Any]]
+    whole: dict[str, Any]
+    folders: list[dict[str, Any]]
+    without_server: bool
+    """Whether a store on a server, with which nodes work, could not be used."""
+
+
+def _describe(options: Namespace, reached: Reached, word: Word) -> Iterator[str]:
+    """How it is now, and the one command that lets all of it go on."""
+    stores, whole = reached.stores, reached.whole
     if whole["paused"] or whole["changed"]:
-        yield from _lines({"store": "everything that you run on this machine", **whole}, " --everywhere")
+        yield _line({"store": "everything that you run on this machine", **whole}, word)
         yield f"This holds for what runs with {escaped(reach_told())}; for another one, give it to this command too."
     for one in stores:
-        if missed and one["paused"]:
+        if reached.without_server and one["paused"] and not whole["paused"]:
             yield f"Only what uses {escaped(one['store'])} is paused."
-        else:
-            yield from _lines(one)
+            continue
+        yield _line(one, word)
+        if one.get("unused_reason"):
+            yield "The first reason stays on record; yours was not recorded. To change it, resume and pause again."
+    if whole["paused"] or (not reached.without_server and any(one["paused"] for one in stores)):
+        reach = " --everywhere" if whole["paused"] else ""
+        yield pointed(f"Run `rightcall resume{reach}` to let calls run again.", options)
+    for one in reached.folders:
+        yield _line({"store": f"what finds its audit log in {one['folder']}", **one}, word)
+        yield f"Run `rightcall resume --root {escaped(quote(one['folder']))}` to let its calls run again."
 
 
-def _lines(one: dict[str, Any], reach: str = "") -> Iterator[str]:
+def _line(one: dict[str, Any], word: Word) -> str:
     if not one["paused"]:
-        yield f"{'Calls may run again' if one.get('changed') else 'Calls are not paused'}: {escaped(one['store'])}"
-        return
-    state = "already paused" if one.get("changed") is False else "paused"
+        return f"{'Calls may run again' if one.get('changed') else 'Calls are not paused'}: {escaped(one['store'])}"
+    already = "already " if word == "pause" and one.get("changed") is False else ""
+    state = "still paused" if word == "resume" else f"{already}paused"
     why = f": {escaped(one['reason'])}" if one["reason"] else ""
-    yield f"All calls are {state} since {one['since']} UTC by {escaped(one['by'])}{why} ({escaped(one['store'])})"
-    if one.get("unused_reason"):
-        yield "The first reason stays on record; yours was not recorded. To change it, resume and pause again."
-    yield f"Run `rightcall resume{reach}` to let calls run again."
+    return f"All calls are {state} since {one['since']} UTC by {escaped(one['by'])}{why} ({escaped(one['store'])})"
 
 
-def paused_line(held: Pause | None) -> list[str]:
+def paused_line(held: Pause | None, command: str = "") -> list[str]:
     """What other commands say first while everything is paused."""
     if held is None:
         return []
+    command = command or f"rightcall resume{' --everywhere' if held == stopped() else ''}"
     why = f": {escaped(held.reason)}" if held.reason else ""
-    return [f"PAUSED since {held.since} UTC by {escaped(held.by)}{why}. Run `rightcall resume` to let calls run again."]
+    return [f"PAUSED since {held.since} UTC by {escaped(held.by)}{why}. Run `{command}` to let calls run again."]
 
 
 HELP_RESUME = """\
@@ -537,4 +338,4 @@ def run_resume(options: Namespace) -> int:
         ended = store.transact(lambda tables: resume(tables, who(options), reason, callers))
         return state_record(None) | {"changed": ended is not None}
 
-    return report_each(options, places, let_go, changed=changed)
+    return report_each(options, places, let_go, "resume", changed=changed)

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, to_builtins
@@ -214,6 +215,9 @@ def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()
 def how_to_configure(options: Namespace, command: str) -> str:
     """Complete, so that it can be copied."""
     path = policy_path(options) or os.path.join(options.root, POLICY_FILE)
+    if _is_ignored(options):
+        command = f"rightcall trust {quote(path)}"
+        return f"The one that {escaped(path)} names counts once you trust the file: {escaped(command)}"
     return (
         f"Name one in {escaped(path)}:\n\n"
         "  [router.prime]\n"
@@ -222,6 +226,14 @@ def how_to_configure(options: Namespace, command: str) -> str:
         '  #key_env = "MODEL_KEY"   # where the server wants a key: the variable that holds it\n\n'
         f"or on the command line: rightcall {command} … --upstream {EXAMPLE_URL} --model qwen3-4b"
     )
+
+
+def _is_ignored(options: Namespace) -> bool:
+    """Whether the policy that was found names a model, and nobody has trusted it."""
+    from rightcall.cli.policy import examine
+
+    file = policy_file(options)
+    return file is not None and any(key.startswith("router.prime.") for key in examine(file).ignored)
 
 
 def loaded_tools(options: Namespace) -> list[Any] | None:

@@ -26,7 +26,7 @@ from rightcall.policy.decide import (
 )
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Origin, Request
-from rightcall.record.admission import Admission, ApprovalQuestion, finish
+from rightcall.record.admission import FULL, Admission, ApprovalQuestion, finish
 from rightcall.record.memory import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
@@ -460,9 +460,8 @@ def passage(
             admission,
             desk or "",
         )
-    return Passage(
-        "deny", name, arguments, False, _refusal(verdict, admission), "", verdict, decision, False, request, admission
-    )
+    told = _refusal(verdict, admission, desk)
+    return Passage("deny", name, arguments, False, told, "", verdict, decision, False, request, admission)
 
 
 def dry_run_text(request: Request) -> str:
@@ -470,7 +469,7 @@ def dry_run_text(request: Request) -> str:
     return f"Dry run: nothing was changed. This call would be made: {escaped(request.canonical.decode(), 2000)}"
 
 
-def _refusal(verdict: Verdict, admission: Admission) -> str:
+def _refusal(verdict: Verdict, admission: Admission, desk: str | None) -> str:
     decision = admission.decision
     if decision.kind == "dry_run":
         return decision.reason
@@ -478,7 +477,10 @@ def _refusal(verdict: Verdict, admission: Admission) -> str:
         return stubborn_hint(admission, verdict.hint) or verdict.hint
     from rightcall.executor.messages import error_content
 
-    return error_content(decision.reason, stubborn_hint(admission, decision.hint))
+    hint = stubborn_hint(admission, decision.hint)
+    if decision.rule == FULL and desk is not None:  # a host's user says no in the host, which does not tell of it
+        hint = f"{hint or ''} A person sees what waits with `rightcall approvals list{desk}`.".strip()
+    return error_content(decision.reason, hint)
 
 
 def _waiting(decision: Decision, desk: str | None) -> str:

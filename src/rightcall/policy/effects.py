@@ -214,16 +214,24 @@ _BY_EFFECT = regex(r"(?:approval|deny):(write|execute|network)")
 
 
 def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
-    """The words for a person whose call was refused, rehearsed or made to wait by this rule; empty where no word of the
-    policy is what is missing.
+    """The words for a person whose call was refused, rehearsed or made to wait by this rule: what to add to the policy,
+    or to do; empty where nothing of that is missing.
 
     >>> line_to_add("dry_run", "save_note", ["write"])
     'add to the policy: [policy] write = "ask" (a person approves each call) or "allow" (nobody is asked)'
     >>> line_to_add("approval:write", "notes/add", ["write"])
     'to run it without asking, add to the policy: [policy.tools."notes/add"] write = "allow"'
+    >>> line_to_add("paused", "notes/add", ["write"])
+    '`rightcall pause --status` says who paused calls, why, and what ends it'
+    >>> line_to_add("approval:full", "notes/add", ["write"])
+    'answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50'
     """
     if rule == "definition:changed" and "/" not in tool:  # a function of the program, and no tool of a server
         return "not to be asked when a definition changes, add to the policy: [policy.approval] definitions = false"
+    if rule == "paused":
+        return "`rightcall pause --status` says who paused calls, why, and what ends it"
+    if rule == "approval:full":
+        return "answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50"
     about: list[str] = [effect for effect in WORDED if effect in effects]
     named = _BY_EFFECT.fullmatch(rule)
     if not about or not (named or rule in ("dry_run", "allowlist")):

@@ -124,6 +124,22 @@ def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
     return tuple([os.path.join(folder, "stops", _stop_name(store)) for folder in folders])
 
 
+def folder_stop(folder: str) -> str:
+    """The name under which the stop of a folder is kept: in the place of a store's path."""
+    return os.path.join(os.path.realpath(folder), "")
+
+
+def stops_above(store: str) -> dict[str, Pause]:
+    """The stops of the folders above a store, by the names that `folder_stop` gives them."""
+    found: dict[str, Pause] = {}
+    at, above = store, os.path.dirname(os.path.realpath(store))
+    while above != at:
+        if (held := stopped(folder_stop(above))) is not None:
+            found[folder_stop(above)] = held
+        at, above = above, os.path.dirname(above)
+    return found
+
+
 class Stops:
     """Asked before every call whether one of some stops holds. A look that finds none serves for a few milliseconds;
     whoever puts a stop waits them out, so that no call begins after that."""

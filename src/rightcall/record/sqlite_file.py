@@ -72,6 +72,8 @@ def fault_of(error: Exception, path: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0)
     if code == _MOVED:
         return gone(path)
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return no_folder(path)
     fault = _ERRNO.get(error.errno or 0, "failed") if isinstance(error, OSError) else _kind(code, path)
     what, after = _WORDS[fault]
     return unusable(path, f"{what} ({error})", after or way_out(path), fault)
@@ -110,6 +112,11 @@ def replaced(path: str, seq: int) -> StoreError:
 
 def read_only(path: str) -> StoreError:
     return unusable(path, *_WORDS["read-only"], "read-only")
+
+
+def no_folder(path: str) -> StoreError:
+    what = f"{os.path.dirname(path)} is a file, not a folder"
+    return unusable(path, what, "Move it away; a new audit log begins then.", "failed")
 
 
 def shared(path: str) -> StoreError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import astuple, replace
 
-from rightcall.policy.trust import EVERYWHERE, Stops, put_stop
+from rightcall.policy.trust import EVERYWHERE, Stops, folder_stop, put_stop, stops_above
 from rightcall.policy.types import (
     HOUR,
     Approval,
@@ -602,11 +602,13 @@ class SqliteTables:
 
     def belong_to(self, folder: str) -> None:
         """The folder whose store it is, "" where somebody named the store: what stops one stops the other."""
-        self._folder = os.path.join(os.path.realpath(folder), "") if folder else ""
+        self._folder = folder_stop(folder) if folder else ""
         self._stops_of_folder = Stops(self._folder) if folder else Stops()
 
     def put_pause(self, pause: Pause | None) -> None:
-        """It is also kept outside: whoever removes the store does not lift the stop."""
+        """It is also kept outside: whoever removes the store does not lift the stop. What stops the folder with it ends
+        with it, also where the store is named and its folder is not."""
+        ended = self.own_pause() if pause is None else None
         self.withdraws = True
         self.put_meta("paused", "" if pause is None else json.encode(pause).decode())
         self._pause = (pause,)
@@ -614,6 +616,9 @@ class SqliteTables:
             put_stop(pause, str(self._private.database))
             if self._folder:
                 put_stop(pause, self._folder)
+            for folder, held in () if ended is None else stops_above(self._private.database).items():
+                if held == ended:
+                    put_stop(None, folder)
 
     # Tokens
 

@@ -56,7 +56,7 @@ def test_a_hook_fails_as_it_is_configured(
     if denies:
         output = json.decode(told)["hookSpecificOutput"]
         assert output["permissionDecision"] == "deny"
-        assert "Do not repeat it; tell the user." in output["permissionDecisionReason"]
+        assert "Do not repeat it; tell the user. `rightcall status` shows" in output["permissionDecisionReason"]
         assert "disk" not in output["permissionDecisionReason"]  # commands that help are for the operator
         assert "the disk is full" in capfd.readouterr().err
 

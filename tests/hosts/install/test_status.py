@@ -1,6 +1,8 @@
 """`rightcall status`: what is installed where, and whether it really works."""
 
+import os
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -146,6 +148,53 @@ def test_a_policy_that_is_wrong_is_told_of(home: Path, run: Runner) -> None:
     done = run("status")
     assert done.code == 1
     assert "the policy is wrong" in done.out
+
+
+def test_a_policy_that_nobody_trusts_is_told_of(home: Path, run: Runner) -> None:
+    real_program(home)
+    run("install", "claude-code", "--yes")
+    file = home / "work" / "rightcall.toml"
+    file.write_text('[policy]\nstage = "full"\nwrite = "allow"\n')
+    assert f"2 settings ignored until you trust the policy: rightcall trust {file}" in run("status", columns=200).out
+    assert run("status", "--json").json["installed"][0]["ignored"] == ["policy.stage", "policy.write"]
+    run("trust", "--yes")
+    assert "ignored" not in run("status").out
+
+
+def test_the_call_that_was_tried_does_not_count_as_one_that_runs(home: Path, run: Runner) -> None:
+    real_program(home)
+    (home / "work" / "rightcall.toml").write_text("[policy]\n")
+    for host in ("claude-code", "gemini", "codex"):
+        run("install", host, "--yes")
+    run("status")
+    assert "running" not in run("stats").out
+    assert "pending" not in run("audit", "tail").out
+
+
+@pytest.mark.parametrize("what", ["key", "folder", "read-only"])
+def test_a_store_that_no_call_can_use_is_told_of_with_the_whole_way_out(home: Path, run: Runner, what: str) -> None:
+    real_program(home)
+    (home / "work" / "rightcall.toml").write_text("[policy]\n")
+    run("install", "claude-code", "--mode", "block", "--yes")
+    run("run", "ping", "{}")
+    folder = home / "work" / ".rightcall"
+    if what == "key":
+        (folder / "audit.db.key").unlink()
+        way_out = f"`rightcall audit adopt --store {folder / 'audit.db'}`, then restart what was running."
+    elif what == "folder":
+        rmtree(folder)
+        folder.write_text("x")
+        way_out = f"{folder} is a file, not a folder. Nothing was run. Move it away"
+    else:
+        folder.chmod(0o500)
+        way_out = "those beside it and their folder writable for this user."
+        if os.access(folder, os.W_OK):
+            pytest.skip("root may write everywhere")
+    told = run("status", columns=2000)
+    assert told.code == 1
+    assert told.out.count(way_out) >= 2  # of the store, and of the hook that cannot use it
+    checks = {one["name"]: one["state"] for one in run("doctor", "--json").json["checks"]}
+    assert checks["store"] == "wrong"
 
 
 def test_hooks_that_are_switched_off_or_missing_are_told_of(home: Path, run: Runner) -> None:

@@ -161,7 +161,10 @@ def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
     return (on_failure or ("deny" if mode in (None, "block") else "allow")) == "deny"
 
 
-CANNOT_JUDGE = "RightCall could not judge this call, so it was not made. Do not repeat it; tell the user."
+CANNOT_JUDGE = (
+    "RightCall could not judge this call, so it was not made. Do not repeat it; tell the user. "
+    "`rightcall status` shows them why."
+)
 """What the model reads when a call is denied because nobody could judge it. Why is for the operator."""
 JUDGED_TOO_LATE = "RightCall did not judge this call in time, so it was not made. You can send the same call again."
 

@@ -21,6 +21,7 @@ from msgspec import DecodeError, Struct, json
 from rightcall.errors import ConfigError
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
 from rightcall.hosts.hooks.place import TRIAL, policy_of_project, project_folder, socket_path
+from rightcall.hosts.hooks.wires import CANNOT_JUDGE
 from rightcall.hosts.install.edits import Path, read
 from rightcall.hosts.install.hosts import Found, ServerEntry, entries_of
 from rightcall.hosts.install.places import (
@@ -107,7 +108,8 @@ DEADLINE = 15.0
 _LOUDER = ("--mode", "block")
 _FAILED = "RightCall could not judge this call"
 _EVENTS = {"gemini": "BeforeTool"}
-_MOST_SHOWN = 300
+_MOST_SHOWN = 1000
+"""Characters of why it failed: enough for the command that helps, which comes last."""
 
 
 class Tried(Struct, frozen=True):
@@ -219,6 +221,8 @@ def _reason(text: str, err: str) -> str:
     """Why it failed is on standard error; where a running server judged, in that server's log."""
     if (start := err.find(_FAILED)) >= 0:
         return err[start:].splitlines()[0][:_MOST_SHOWN]
+    if CANNOT_JUDGE in text:
+        return f"{_FAILED}; the log of the server that runs for this folder says why"
     start = text.find(_FAILED)
     return "it prints an invalid answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
 
