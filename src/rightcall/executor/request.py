@@ -43,6 +43,8 @@ _MOST_READINGS = 4 * MOST_PATHS
 _SHOWN = 200
 _DRIVE = regex(r"/*[A-Za-z]:")
 _WILD = regex(r"[*?\[{]")
+_HIDDEN = regex(r"(?:^|[/,{])\.[*?]")
+"""In a pattern: hidden files, whichever are there."""
 _MOST_FOLDERS = 64
 """Above a path that are looked at."""
 
@@ -357,8 +359,11 @@ def _globbed(
     patterns: dict[tuple[str, bool], None] = {}
     for called, given in _calls(tool, arguments, inner):
         for place in called.rules.globs:  # what is a path as well is read, and not only found
-            shown = place in called.rules.paths
-            patterns |= dict.fromkeys((pattern, shown) for pattern in values_at(given, place))
+            shown, named = place in called.rules.paths, place == "pattern"  # to look for names shows names alone
+            patterns |= dict.fromkeys(
+                (pattern, shown or (not named and _HIDDEN.search(pattern) is not None))
+                for pattern in values_at(given, place)
+            )
     if len(patterns) > MOST_PATHS:
         raise TooManyPaths(TOO_MANY_PATHS)
     rules = path_rules(said.deny, said.allow, said.dotfiles)
