@@ -471,6 +471,15 @@ def test_what_a_command_reads_and_its_environment_belong_to_it(door: Door) -> No
 
 
 @pytest.mark.promise("P-16")
+def test_what_is_typed_into_a_shell_is_a_command(door: Door) -> None:
+    assert passing(door, [{"session_id": 1, "chars": "rm -rf /\n"}, {"keystrokes": "cat .env\r"}], "write_stdin") == []
+    assert passing(door, [{"input": "rm -rf /\n"}], "terminal_send") == []
+    typed = [{"chars": "y\n"}, {"chars": "\x03"}, {"chars": "print('a')\n"}, {"keystrokes": "ls -la\n"}, {"chars": ""}]
+    assert passing(door, typed, "write_stdin") == typed
+    assert passing(door, [{"input": "rm -rf /"}], "summarize") == [{"input": "rm -rf /"}]
+
+
+@pytest.mark.promise("P-16")
 @pytest.mark.parametrize("tool", ["run_python", "executePythonCode", "python", "python_repl"])
 def test_code_is_of_the_language_that_its_tool_is_called_after_and_a_command_is_none(door: Door, tool: str) -> None:
     assert passing(door, [{"code": "open('.env')"}, {"code": "import os; os.system('rm -rf /')"}], tool) == []

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["command", "url", "code", "program", "path", "place", "patch", ""]
 
-_COMMANDS = frozenset(("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run"))
+_COMMANDS = frozenset(
+    ("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run", "chars", "keystrokes")
+)  # fmt: skip
 _URLS = frozenset(("href", "endpoint", "link", "address", "webhook"))
 _COMMAND_ENDS = ("command", "commands", "cmd", "cmds")
 _URL_ENDS = ("url", "urls", "uri", "uris")
@@ -131,7 +133,7 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 def may_hold(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
     for name, value in arguments.items():
-        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or name == "input" or may_be_json(value):
             return True
     return False
 
@@ -439,7 +441,9 @@ _LANGUAGES = {
 }  # fmt: skip
 _SHELLS = ("terminal", "shell", "bash", "sh", "zsh", "console")
 _SAY_LANGUAGE = ("runtime", "language", "lang", "interpreter", "shell", "kind")
-_UNSURE = frozenset(("script", "exec", "execute", "run", "shell", "link", "address", "commands"))
+_UNSURE = frozenset(
+    ("script", "exec", "execute", "run", "shell", "link", "address", "commands", "chars", "keystrokes", "input")
+)
 """Names that also mean other things: code of another language, a name, a number of steps."""
 _MOST_JUDGED = 200
 """Commands and addresses in one call; more are not judged one by one."""
@@ -557,6 +561,7 @@ def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]
         kind == "command"
         or (kind == "program" and beside.words())
         or (kind == "code" and (_says_language(beside.around) or _language_named(beside.tool) is not None))
+        or (name == "input" and _language_named(beside.tool) == "")  # typed into a shell
     ):
         beside = replace(beside, is_code=kind == "code")
         yield from _values(beside, top, value, False, not unsure)
