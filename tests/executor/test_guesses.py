@@ -411,3 +411,77 @@ def test_an_explanation_says_the_same_of_a_function_that_declares_no_paths(tmp_p
     for path, kind in ((".env", "deny"), ("notes.txt", "allow")):
         asked = Asked("model", "read_text", text({"path": path}))
         assert explain(box, asked, MemoryStore(), str(tmp_path), live=False).decision.kind == kind
+
+
+@pytest.mark.promise("P-15")
+def test_nothing_that_stands_around_a_path_hides_it(door: Door) -> None:
+    root = Path(door.root)
+    (root / "s3:").symlink_to(".")
+    (root / "https:").symlink_to(".")
+    deep = "[" * 30 + '"private/x"' + "]" * 30
+    hidden: list[Any] = [
+        {"paths": ["private/x", *["a"] * 1200]}, {"paths": ["private/x", *[""] * 30_000]},
+        {"sources": ["a"], "source": ["private/x", *["It is a long sentence. It ends here."] * 1500]},
+        {"items": [{"path": "private/x"}, *[{} for _ in range(6000)]]},
+        {"arguments": text({"path": "private/x", "x": "a" * 3_000_000})},
+        {"arguments": "{'path': 'private/x', 'x': '" + "a" * 30_000 + "',}"}, {"arguments": text({"path": deep})},
+        *({name: value} for name in ("file", "source", "uri", "folder", "attachment") for value in (
+            "x\n/../private/x", "x\n\\..\\private\\x", "x\n%2f..%2fprivate/x", "\n\nprivate/x\n",
+            "a\nb/../" * 2000 + "private/x",
+        )),
+        {"uri": "priv\nate/x"}, {"url": "\nprivate/\nx"},
+        *({name: f"{scheme}//private/x"} for name in ("path", "file", "source") for scheme in ("s3:", "https:")),
+        {"uri": "s3://private/x"}, {"url": f"git+file://{root}/private/x"}, {"path": f"git+file://{root}/private/x"},
+        {"url": f"netdoc:{root}/private/x"},
+        {"path": ".e${x}nv"}, {"path": "${x:-private/x}"}, {"path": "priv${x}ate/x"}, {"file": "${x-.env}"},
+        *({"path": path} for path in ("private/*", "pri?ate/x", "{private,src}/x", ".e*", ".[e]nv", "sub/../priv*/x")),
+        {"paths": ["src/**", "private/**"]},
+        {"changes": {f"file://{root}/private/x": [{"newText": "x"}]}}, {"edits": text({"private/x": []})},
+        {"patch": "--- a/private/x\n+++ b/private/x\n@@ -1 +1 @@\n-a\n+b\n"},
+        {"input": "*** Begin Patch\n*** Update File: private/x\n@@\n-a\n+b\n*** End Patch"},
+        {"diff": "--- a/a.txt\n+++ b/../private/x\n@@ -1 +1 @@\n-a\n+b\n"},
+        {"notebook": "private/x"}, {"doc": "private/x"},
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+    harmless: list[Any] = [
+        {"paths": [f"src/{number}.py" for number in range(900)]}, {"source": ["It is long. It ends here. So."] * 3000},
+        {"input": list(range(50_000))}, {"file": "first line\nsecond ../line\n"}, {"source": "a\nb\nc"},
+        {"path": "gs://private/x"}, {"source": "https2://x.example/private/x"}, {"uri": "https://example.com/private/x"},
+        {"path": "$HOME.txt"}, {"path": "src/*.py"}, {"path": "**/*"}, {"file": "what is [x.y]?"}, {"path": "a{b.txt"},
+        {"changes": {"src/a.py": "x"}}, {"patch": "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\n"},
+        {"diff": "none"}, {"arguments": text({"x": "a" * 3_000_000})}, {"data": "{" + "a b c " * 5000 + "}"},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless
+
+
+@pytest.mark.promise("P-16")
+def test_what_a_command_reads_and_its_environment_belong_to_it(door: Door) -> None:
+    hidden: list[Any] = [
+        {"command": "bash", "stdin": "rm -rf /"}, {"command": ["sh"], "input": "rm -rf /"},
+        {"cmd": "python3 -", "stdin": "open('.env')"}, {"command": "bash", "args": [], "Std-In": "cat .env"},
+        {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}}, {"command": ["ls"], "environment": {"BASH_ENV": "x"}},
+        {"command": "git fetch", "env": text({"GIT_SSH_COMMAND": "sh -c 'rm -rf /'"})},
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+    harmless: list[Any] = [
+        {"command": "jq .", "stdin": '{"rm": "rm -rf /"}'}, {"command": ["pytest"], "env": {"CI": "1", "N": 2}},
+        {"command": "ls", "env": {}}, {"command": "ls", "env": "x"}, {"stdin": "rm -rf /"}, {"env": {"BASH_ENV": "x"}},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless
+
+
+@pytest.mark.promise("P-16")
+def test_what_is_typed_into_a_shell_is_a_command(door: Door) -> None:
+    assert passing(door, [{"session_id": 1, "chars": "rm -rf /\n"}, {"keystrokes": "cat .env\r"}], "write_stdin") == []
+    assert passing(door, [{"input": "rm -rf /\n"}], "terminal_send") == []
+    typed = [{"chars": "y\n"}, {"chars": "\x03"}, {"chars": "print('a')\n"}, {"keystrokes": "ls -la\n"}, {"chars": ""}]
+    assert passing(door, typed, "write_stdin") == typed
+    assert passing(door, [{"input": "rm -rf /"}], "summarize") == [{"input": "rm -rf /"}]
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize("tool", ["run_python", "executePythonCode", "python", "python_repl"])
+def test_code_is_of_the_language_that_its_tool_is_called_after_and_a_command_is_none(door: Door, tool: str) -> None:
+    assert passing(door, [{"code": "open('.env')"}, {"code": "import os; os.system('rm -rf /')"}], tool) == []
+    assert passing(door, [{"command": "rm -rf /"}], tool) == []
+    assert passing(door, [{"code": "print('rm -rf /')"}], tool) == [{"code": "print('rm -rf /')"}]

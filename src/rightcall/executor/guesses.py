@@ -5,13 +5,14 @@ repeated calls, where nobody can say whether anything has changed meanwhile."""
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall import LateLog
-from rightcall.base.files.guarded import LONGEST, drop_padding
+from rightcall.base.files.guarded import LONGEST, drop_padding, in_one_line
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
@@ -25,9 +26,11 @@ from rightcall.record.tables import Tables, read_end
 if TYPE_CHECKING:
     from rightcall.executor.toolbox import Inner
 
-Kind = Literal["command", "url", "code", "program", "path", "place", ""]
+Kind = Literal["command", "url", "code", "program", "path", "place", "patch", ""]
 
-_COMMANDS = frozenset(("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run"))
+_COMMANDS = frozenset(
+    ("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run", "chars", "keystrokes")
+)  # fmt: skip
 _URLS = frozenset(("href", "endpoint", "link", "address", "webhook"))
 _COMMAND_ENDS = ("command", "commands", "cmd", "cmds")
 _URL_ENDS = ("url", "urls", "uri", "uris")
@@ -59,10 +62,14 @@ _PLACES = frozenset(
     ("source", "sources", "src", "destination", "dest", "dst", "target", "targets", "root", "from", "to", "location",
      "input", "inputs", "output", "document", "documents", "attachment", "attachments", "image", "cwd", "resource",
      "old", "new", "include", "in", "out", "fname", "img", "config", "template", "database", "asset", "assets",
-     "entry", "entries")
+     "entry", "entries", "notebook", "workbook", "archive", "doc", "docs")
 )  # fmt: skip
 """Names of paths that also mean other things: a value counts only where it looks like a path."""
 _PLACE_ENDS = ("saveto", "saveas", "writeto", "exportto", "copyto", "moveto", "readfrom", "loadfrom", "importfrom")
+_PATCHES = frozenset(("patch", "patches", "diff", "diffs", "unifieddiff"))
+_BEGINS_PATCH = "*** Begin Patch"
+_KEYED = frozenset(("changes", "edits", "updates", "writes", "modifications"))
+"""Names of what may stand under the names of files: `{"changes": {"a.txt": [...]}}`."""
 _CONTENT = frozenset(
     ("content", "contents", "text", "filetext", "filecontent", "filecontents", "newtext", "oldtext", "newstring",
      "oldstring", "newstr", "oldstr", "newcontent", "message", "description", "markdown", "html", "prompt")
@@ -70,10 +77,12 @@ _CONTENT = frozenset(
 """Names of what is written or said. JSON in it is a document, and no arguments."""
 _MOST = 5000
 """Values in the arguments that are looked into."""
-_LONGEST = 2_000_000
-"""Characters of a text that is opened."""
-_LONGEST_LOOSE = 20_000
-_MOST_TEXTS = 1000
+_LONGEST = 20_000_000
+"""Characters of a text that is opened. Of a longer one nobody says what is in it."""
+_LONGEST_LOOSE = 200_000
+_MOST_TEXTS = 20_000
+_MANY = 1000
+"""Texts in one argument, of which prose is not taken for paths any more."""
 UNREADABLE = "\0 unreadable"
 """In the place of what nobody would look through, or can say for sure: it cannot be judged."""
 
@@ -102,6 +111,8 @@ def kind_of(name: str) -> Kind:
         return "url"
     if plain == "code":
         return "code"
+    if plain in _PATCHES:
+        return "patch"
     if plain in _PROGRAMS:
         return "program"
     about = any(word in plain for word in _PATH_WORDS) and not plain.endswith(_OF_A_FILE)
@@ -122,7 +133,7 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 def may_hold(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
     for name, value in arguments.items():
-        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or name == "input" or may_be_json(value):
             return True
     return False
 
@@ -135,7 +146,9 @@ def opened(value: Any) -> Any:
     is not JSON stays as it is."""
     while may_be_json(value):
         text = value.strip("\ufeff \t\r\n")
-        inside = attempt(text) if len(text) <= _LONGEST else NO_JSON
+        if len(text) > _LONGEST:
+            return UNREADABLE
+        inside = attempt(text)
         if inside is NO_JSON:
             return _read_loosely(value, text)
         if duplicate_keys(text, inside):
@@ -146,8 +159,10 @@ def opened(value: Any) -> Any:
 
 def _read_loosely(value: str, text: str) -> Any:
     """Some who take arguments as a text take more than JSON: `{'command': 'ls'}`."""
-    if text[0] == '"' or len(text) > _LONGEST_LOOSE or text[-1] not in "}]":
+    if text[0] == '"' or text[-1] not in "}]":
         return value
+    if len(text) > _LONGEST_LOOSE:
+        return UNREADABLE
     from rightcall.base.json.find import read_lenient  # late: hardly any text needs it
 
     try:
@@ -189,13 +204,19 @@ def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
                 yield from _paths_in(name, kind, value)
         return
     for spot in spots(arguments):
+        if spot.name is UNREADABLE:
+            yield UNREADABLE
+            return
         kind = kind_of(spot.name)
+        if plain_name(spot.within) in _KEYED:
+            yield from filter(None, (_as_path(spot.name, "place", spot.name),))
         if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
             yield from filter(None, (_as_path(spot.name, "place", spot.name),))
             plain = plain_name(spot.name)
             kind = kind or ("path" if plain == "name" else "" if plain.endswith(_NO_PLACE) else "place")
         if kind in _PATH_KINDS:
-            for text in _texts(spot.value):
+            texts = list(_texts(spot.value))
+            for text in texts if len(texts) <= _MANY else (one for one in texts if not _is_prose(one)):
                 yield from _paths_in(spot.name, kind, text)
 
 
@@ -208,13 +229,17 @@ def is_flat(arguments: Mapping[str, Any]) -> bool:
 
 
 def _paths_in(name: str, kind: Kind, text: str) -> list[str]:
+    if kind == "patch" or text.startswith(_BEGINS_PATCH):
+        from rightcall.policy.commands.git import paths_in_patch  # late: few tools take one
+
+        return paths_in_patch(text)
     return [path for one in _separated(name, text) if (path := _as_path(name, kind, one))]
 
 
 _NESTED = frozenset((dict, list))
 _FILE_KINDS = frozenset(("path", "program"))
 _NO_PLACE = (*_CONTENT, *_OF_A_FILE)
-_PATH_KINDS = frozenset(("path", "place", "program", "url"))
+_PATH_KINDS = frozenset(("path", "place", "program", "url", "patch"))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -226,7 +251,12 @@ def _texts(value: Any) -> Iterator[str]:
         if isinstance(one, str):
             yield one
         elif isinstance(one, list):
-            todo += cast("list[Any]", one)
+            todo += [inside for inside in cast("list[Any]", one) if isinstance(inside, str | list)]
+    yield UNREADABLE
+
+
+def _is_prose(text: str) -> bool:
+    return text.count(" ") > 4 and not any(sign in text for sign in _IN_PATHS if sign != ".")
 
 
 def _separated(name: str, text: str) -> list[str]:
@@ -244,7 +274,9 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
     bare = text.strip()
     plain = plain_name(name)
     is_named = plain.endswith(_NAMED)
-    if not bare or ("\n" in bare and not is_named):
+    if "\n" in bare and not is_named:  # nobody opens several lines, unless a reader leaves out what stands before
+        text = bare = bare.replace("\n", "") if kind == "url" else in_one_line(bare)
+    if not bare:
         return ""
     if bare[:5].lower() == "file:":
         return bare
@@ -256,22 +288,32 @@ def _as_path(name: str, kind: Kind, text: str) -> str:
 
 
 def _is_address(plain: str, kind: Kind, bare: str) -> bool:
-    """Whether a text leads to another machine, or names something there. Where an address is expected and this has no
-    scheme, it is a path."""
+    """Whether a text where an address is expected can be no path. One without a scheme is a path."""
+    if kind != "url":
+        return False
     scheme = _SCHEME.match(bare)
-    if scheme is not None and (kind == "url" or scheme[2]):
-        return (kind == "url" and scheme[1].lower() in _OF_THE_WEB) or not _climbs(bare)
-    return kind == "url" and plain in _NO_FILES and bare[0] not in "/.~\\"
+    if scheme is None:
+        return plain in _NO_FILES and bare[0] not in "/.~\\"
+    return scheme[1].lower() in _OF_THE_WEB or not (scheme[2] or _climbs(bare))
+
+
+def address_folder(path: str) -> str:
+    """Where a text is an address, the folder that it would have to lie in to be a path all the same: `s3:`. Empty for
+    every other text."""
+    scheme = _SCHEME.match(path) if "://" in path else None
+    return path[: scheme.end(1) + 1] if scheme is not None and scheme[2] and not _climbs(path) else ""
 
 
 def _climbs(address: str) -> bool:
     """Whether an address may lead elsewhere for whoever takes it for a path, or opens it in an editor: `x://../.env` is
     `.env`."""
-    return not address.isascii() or any(sign in address for sign in _CLIMBING)
+    return not address.isascii() or any(sign in address for sign in _CLIMBING) or _FILE.match(address) is not None
 
 
 _NAMED = ("path", "paths", "filename", "filenames")
 _CLIMBING = ("..", "%", "\\", "://file/", "://open/", "://vscode-remote/")
+_FILE = regex(r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):")
+"""Schemes that mean a file of this machine: `git+file:///srv/x`."""
 _SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 """A single letter is a drive."""
 _OF_THE_WEB = frozenset(("http", "https", "ws", "wss"))
@@ -384,6 +426,10 @@ def how_to_allow(tool: str) -> str:
 # ── commands, code and addresses in arguments, and what is found in them ──────────────────────────────────────────────
 
 _WORDS = frozenset(("args", "arguments", "argv", "parameters", "params", "flags", "options", "argumentlist"))
+_INPUTS = frozenset(("stdin", "input", "standardinput", "inputdata"))
+_ENVIRONMENTS = frozenset(("env", "environment", "envvars", "environmentvariables"))
+_MORE = _INPUTS | _ENVIRONMENTS
+"""Names of what else a command gets, where it stands beside the command."""
 _FOLDERS = frozenset(
     ("cwd", "workdir", "workingdir", "workingdirectory", "directory", "dirpath", "dir", "folder", "path", "root")
 )
@@ -395,7 +441,9 @@ _LANGUAGES = {
 }  # fmt: skip
 _SHELLS = ("terminal", "shell", "bash", "sh", "zsh", "console")
 _SAY_LANGUAGE = ("runtime", "language", "lang", "interpreter", "shell", "kind")
-_UNSURE = frozenset(("script", "exec", "execute", "run", "shell", "link", "address", "commands"))
+_UNSURE = frozenset(
+    ("script", "exec", "execute", "run", "shell", "link", "address", "commands", "chars", "keystrokes", "input")
+)
 """Names that also mean other things: code of another language, a name, a number of steps."""
 _MOST_JUDGED = 200
 """Commands and addresses in one call; more are not judged one by one."""
@@ -426,11 +474,11 @@ class _Given(Struct, frozen=True):
 
 
 def judged_arguments(
-    tool: Tool, arguments: dict[str, Any], inner: "tuple[Inner, ...]", rights: Rights, bases: tuple[str, ...]
+    tool: Tool, arguments: dict[str, Any], inner: "tuple[Inner, ...]", rights: Rights, bases: tuple[str, ...], name: str
 ) -> Judged:
     """Nothing is loaded for a call without a command or an address. `bases` are the root and, where that is known, the
-    folders in which a command starts."""
-    given = list(_find_commands(tool, arguments))
+    folders in which a command starts; `name` is what the tool was called, whether or not it is known."""
+    given = list(_find_commands(tool, arguments, name))
     for one in inner:
         for known in one.tools:
             for called in one.arguments:
@@ -466,17 +514,17 @@ def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judg
     return Judged(tuple(findings), tuple(dict.fromkeys(one.argument for one in given)), tuple(paths))
 
 
-def _find_commands(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
-    rules = tool.rules
+def _find_commands(tool: Tool, arguments: Mapping[str, Any], called: str = "") -> Iterator[_Given]:
+    rules, called = tool.rules, called or tool.name
     for url, places in ((False, rules.commands), (True, rules.urls)):
         for place in places:
             name = place.split(".")[0].split("[")[0]
             for value in found_at(arguments, place):
-                yield from _values(_Beside(tool.name, arguments), name, value, url, True)
+                yield from _values(_Beside(called, arguments), name, value, url, True)
     if not rules.commands and not rules.urls and not tool.is_described:
         patches = {plain_name(place) for place in rules.patches}
         kept = {name: one for name, one in arguments.items() if plain_name(name) not in patches}
-        yield from _by_name(tool.name, kept if patches else arguments)
+        yield from _by_name(called, kept if patches else arguments)
 
 
 def _by_name(tool: str, arguments: Mapping[str, Any]) -> Iterator[_Given]:
@@ -492,6 +540,8 @@ class _Beside(Struct, frozen=True):
 
     tool: str
     around: Mapping[str, Any]
+    is_code: bool = False
+    """It stands under a name for code: then the tool's name may say of what language."""
 
     def words(self) -> list[Any]:
         """The arguments of a program, where they stand apart from it."""
@@ -509,9 +559,11 @@ def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]
             yield from _values(beside, top, value, True, True)
     elif (
         kind == "command"
-        or (kind == "code" and _says_language(beside.around))
         or (kind == "program" and beside.words())
+        or (kind == "code" and (_says_language(beside.around) or _language_named(beside.tool) is not None))
+        or (name == "input" and _language_named(beside.tool) == "")  # typed into a shell
     ):
+        beside = replace(beside, is_code=kind == "code")
         yield from _values(beside, top, value, False, not unsure)
 
 
@@ -526,13 +578,14 @@ def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> It
             if isinstance(item, str | list | dict):
                 yield from _values(beside, name, item, url, sure)
         return
-    language = "" if url else _language(beside.tool, beside.around)
+    language = "" if url else _language(beside)
     folders = () if url else beside.folders()
     if isinstance(value, str):
         yield _Given(name, value, url, language, sure, folders)
         if not url and not language:
             for more in beside.words():
                 yield from _with_words(name, value, more, folders)
+            yield from _with_more(beside, name, value, folders)
     elif isinstance(value, list):
         items = cast("list[Any]", value)
         words = [item for item in items if isinstance(item, str)]
@@ -540,6 +593,7 @@ def _values(beside: _Beside, name: str, value: Any, url: bool, sure: bool) -> It
             yield from (_Given(name, word, url, language, sure, folders) for word in words)
         elif words:
             yield _Given(name, words, url, language, sure, folders)
+            yield from _with_more(beside, name, words, folders)
             if len(words) == 1 or (len(words) < 50 and any(" " in word for word in words)):
                 for word in words:  # lines, to another reader
                     yield _Given(name, word, url, language, False, folders)
@@ -557,14 +611,42 @@ def _with_words(name: str, program: str, more: Any, folders: tuple[str, ...]) ->
         yield _Given(name, [*program.split(), *words], False, "", True, folders)
 
 
+def _with_more(beside: _Beside, name: str, command: str | list[str], folders: tuple[str, ...]) -> Iterator[_Given]:
+    """The command as a shell would be told what else it gets: what it reads, and the variables of its environment."""
+    for key, value in beside.around.items():
+        plain = plain_name(key)
+        if plain not in _MORE:
+            continue
+        line, read = command if isinstance(command, str) else join(command), opened(value)
+        if plain in _INPUTS and isinstance(value, str):
+            yield _Given(name, f"{line} <<< {quote(value)}", False, "", True, folders)
+        elif plain in _ENVIRONMENTS and isinstance(read, dict):
+            said = cast("dict[str, Any]", read).items()
+            named = [f"{one}={quote(str(given))}" for one, given in said if one.isidentifier()]
+            yield _Given(name, f"export {' '.join(named)}\n{line}" if named else line, False, "", True, folders)
+
+
 def _says_language(around: Mapping[str, Any]) -> bool:
     return any(said in _LANGUAGES or said in _SHELLS for said in _said_languages(around))
 
 
-def _language(tool: str, around: Mapping[str, Any]) -> str:
+def _language(beside: _Beside) -> str:
     """The language of the code, where an argument beside it or the tool's name says it; empty for a shell."""
-    found = next((_LANGUAGES[said] for said in _said_languages(around) if said in _LANGUAGES), "")
-    return found or ("powershell" if "powershell" in tool.casefold() or "pwsh" in tool.casefold() else "")
+    found = next((_LANGUAGES[said] for said in _said_languages(beside.around) if said in _LANGUAGES), "")
+    named = _language_named(beside.tool) or ""
+    return found or (named if beside.is_code or named == "powershell" else "")
+
+
+@lru_cache(1024)
+def _language_named(tool: str) -> str | None:
+    """The language that stands in the name of a tool: `run_python`, `executeJavaScript`. None where there is none."""
+    low = tool.casefold()
+    for word in _IN_NAMES.findall(low):
+        return _LANGUAGES.get(word, "")
+    return None
+
+
+_IN_NAMES = regex("python|powershell|pwsh|javascript|typescript|nodejs|ruby|perl|php|bash|shell|terminal")
 
 
 def _said_languages(around: Mapping[str, Any]) -> list[str]:

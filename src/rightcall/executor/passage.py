@@ -260,7 +260,7 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
     given = cast("dict[str, Any]", arguments)
-    ground = Ground(here.box, here.root, here.folders, here.above, here.held, guesses=True)
+    ground = Ground(here.box, here.root, here.folders, here.above, here.held, guesses=True, called=bare)
     request = attempt_request(
         lambda: build_request(tool, canonical(whole, given, here.cwd), rights, verdict, ground, occasion)
     )

@@ -42,6 +42,9 @@ _MOST_READINGS = 4 * MOST_PATHS
 
 _SHOWN = 200
 _DRIVE = regex(r"/*[A-Za-z]:")
+_WILD = regex(r"[*?\[{]")
+_HIDDEN = regex(r"(?:^|[/,{])\.[*?]")
+"""In a pattern: hidden files, whichever are there."""
 _MOST_FOLDERS = 64
 """Above a path that are looked at."""
 
@@ -97,6 +100,8 @@ class Ground(Struct, frozen=True):
     """Its folders as they were when it began: a path in another one of the same name means another file."""
     guesses: bool = False
     """Of a tool that nobody described, arguments that are named like paths count as paths."""
+    called: str = ""
+    """The tool's name, where nobody knows the tool."""
 
 
 class Occasion(Struct, frozen=True):
@@ -197,7 +202,7 @@ def _with_guesses(request: Request, equipped: Equipped, ground: Ground) -> Reque
     with suppress(FileNotFoundError):
         ground = replace(ground, folders=(os.getcwd(),))
     folders = tuple(dict.fromkeys((ground.root, *ground.folders)))
-    base, paths, alone = _paths(_guess_of_paths()(request.arguments), folders, _Reader(True))
+    base, paths, alone = _paths(_guessed(request.arguments, folders), folders, _Reader(True))
     if not paths:
         return request
     from rightcall.executor.rights import judge_names  # late: most functions declare their paths, or have none
@@ -244,13 +249,16 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
         reader = _Reader(sought.foreign, guesses, ground.above)
-        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, reader)
+        base, paths, alone = _paths(_places(tool, arguments, inner, bases if guesses else ()), bases, reader)
     findings, commanded, visible = (), (), ()
     if sought.judged:
-        judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
+        judged = judged_arguments(tool, arguments, inner, rights, (root, *folders), ground.called)
         findings, commanded, visible = judged.findings, judged.arguments, judged.paths
-    if tool.rules.globs or inner:
-        findings = (*_globbed(tool, arguments, inner, rights, _pattern_ground(root, base, folders, paths)), *findings)
+    wild = {path.written for path in paths if _WILD.search(path.written)} if guesses else ()
+    if tool.rules.globs or inner or wild:
+        ground_of_patterns = _pattern_ground(root, base, folders, paths)
+        findings = (*_globbed(tool, arguments, inner, rights, ground_of_patterns), *findings)
+        findings = (*_refused_wildcards(wild, rights, ground_of_patterns), *findings)
     if visible:
         base = base or follow(root)
     return replace(
@@ -274,11 +282,20 @@ def _pattern_ground(root: str, base: str, folders: tuple[str, ...], paths: tuple
     return Patterned(root, base, tuple(starts))
 
 
-@cache
-def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
-    from rightcall.executor.guesses import guessed_paths  # late: as above
+def _guessed(arguments: Mapping[str, Any], folders: tuple[str, ...]) -> Iterator[str]:
+    """The values that are likely to be paths. An address is one only where a folder is called like its scheme."""
+    guess, folder_of = _guesses()
+    for path in guess(arguments):
+        scheme = folder_of(path)
+        if not scheme or any(os.path.lexists(os.path.join(folder, scheme)) for folder in folders):
+            yield path
 
-    return guessed_paths
+
+@cache
+def _guesses() -> "tuple[Callable[[Mapping[str, Any]], Iterator[str]], Callable[[str], str]]":
+    from rightcall.executor.guesses import address_folder, guessed_paths  # late: as above
+
+    return guessed_paths, address_folder
 
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
@@ -308,11 +325,12 @@ def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str, above: str
     return tuple(dict.fromkeys(led))
 
 
-def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
-    """The paths as they are written, in the call and in the calls within it."""
+def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], folders: tuple[str, ...]) -> Iterator[str]:
+    """The paths as they are written, in the call and in the calls within it. `folders`: where those count from that are
+    guessed; none: nothing is."""
     for called, given in _calls(tool, arguments, inner) if inner else ((tool, arguments),):
-        if guesses and not called.rules.paths and not called.is_described:
-            yield from _guess_of_paths()(given)
+        if folders and not called.rules.paths and not called.is_described:
+            yield from _guessed(given, folders)
         for place in called.rules.paths:
             yield from values_at(given, place)
         for place in called.rules.patches:
@@ -341,14 +359,31 @@ def _globbed(
     patterns: dict[tuple[str, bool], None] = {}
     for called, given in _calls(tool, arguments, inner):
         for place in called.rules.globs:  # what is a path as well is read, and not only found
-            shown = place in called.rules.paths
-            patterns |= dict.fromkeys((pattern, shown) for pattern in values_at(given, place))
+            shown, named = place in called.rules.paths, place == "pattern"  # to look for names shows names alone
+            patterns |= dict.fromkeys(
+                (pattern, shown or (not named and _HIDDEN.search(pattern) is not None))
+                for pattern in values_at(given, place)
+            )
     if len(patterns) > MOST_PATHS:
         raise TooManyPaths(TOO_MANY_PATHS)
     rules = path_rules(said.deny, said.allow, said.dotfiles)
     for pattern, shown in patterns:
         rule = pattern_rule(pattern, said, rules, ground, shown=shown)
         if rule is not None:
+            yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
+
+
+def _refused_wildcards(written: Iterable[str], rights: Rights, ground: "Patterned") -> Iterator[Finding]:
+    """What is named like a path and has a wildcard, for a tool that takes it for a pattern: `.e*`. To any other it is a
+    name, so what is no pattern is left to the rules for names."""
+    from rightcall.base.files.rules import path_rules  # late: as above
+    from rightcall.executor.patterns import pattern_rule
+
+    said = rights.paths
+    rules = path_rules(said.deny, said.allow, said.dotfiles)
+    for pattern in written:
+        rule = pattern_rule(pattern, said, rules, ground, shown=False)
+        if rule is not None and rule != UNJUDGED:
             yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
 
 

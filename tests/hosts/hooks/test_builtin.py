@@ -111,12 +111,25 @@ def test_what_a_pattern_matches_is_judged_where_the_files_are_shown(linked: Path
         assert judged(linked, "gemini", "glob", {"pattern": harmless}).action == "allow", harmless
 
 
+@pytest.mark.promise("P-15")
+@pytest.mark.parametrize("pattern", [".*", "**/.*", ".?*", "{*.ts,.*}"])
+def test_a_search_in_hidden_files_is_judged_by_those_that_are_there(linked: Path, pattern: str) -> None:
+    searches = (("claude", "Grep", "glob"), ("gemini", "grep_search", "include"))
+    for host, tool, name in searches:
+        assert judged(linked, host, tool, {"pattern": ".", name: pattern}).action == "deny", tool
+    assert judged(linked, "claude", "Glob", {"pattern": pattern}).action == "allow"
+    (linked / ".env").unlink()
+    for host, tool, name in searches:
+        assert judged(linked, host, tool, {"pattern": ".", name: pattern}).action == "allow", tool
+
+
 @pytest.mark.promise("P-16")
 @pytest.mark.parametrize(
     "path",
     [
         ".claude/settings.json", ".claude/settings.local.json", ".gemini/settings.json", ".codex/hooks.json",
-        ".mcp.json", ".cursor/mcp.json", ".vscode/tasks.json", ".husky/pre-commit",
+        ".mcp.json", ".cursor/mcp.json", ".vscode/tasks.json", ".husky/pre-commit", ".devcontainer/devcontainer.json",
+        ".devcontainer.json",
         ".cursor/hooks.json", ".git/hooks/pre-commit", "sub/.git/config", "~/.bashrc", "~/.ssh/authorized_keys",
         "{home}/.zshrc", "{home}/.profile", "x/../.claude/settings.json", "{root}/.Claude/Settings.json",
         "Jenkinsfile", "ci/jenkinsfile.groovy", ".github/workflows/ci.yml", "{root}/.GitHub/workflows/x.yaml",

@@ -252,3 +252,33 @@ def test_no_option_of_find_hides_where_it_begins(desk: Desk, options: str, rest:
 )
 def test_what_one_program_hands_to_another_is_judged_with_it(desk: Desk, line: str, answer: str) -> None:
     assert desk.judge(line)[0] == answer
+
+
+@pytest.mark.promise("P-16")
+def test_a_file_that_a_line_reads_and_empties_first_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text("{}")
+    (tmp_path / "test").write_text("x")
+    desk = Desk(tmp_path)
+    lost = (
+        "jq . f.json > f.json", "sort f.json >| f.json", "sed s/a/b/ ./f.json > f.json", "cat f.json | jq . > f.json",
+        "jq . < f.json > f.json", "sort f.json | tee f.json", "cat f.json | jq . | tee ./f.json",
+        "jq . f.json &> f.json",
+    )  # fmt: skip
+    assert {line: desk.judge(line)[:2] for line in lost} == dict.fromkeys(lost, ("ask", "command:destroys"))
+    kept = (
+        "jq . f.json > g.json", "jq . f.json >> f.json", "echo f.json > f.json", "jq . f.json | sponge f.json",
+        "jq . g.json > g.json", "sort f.json | tee -a f.json", "cat f.json | tee g.json", "jq . f.json > /tmp/f.json",
+    )  # fmt: skip
+    assert {line: desk.judge(line)[0] for line in kept} == dict.fromkeys(kept, "allow")
+
+
+@pytest.mark.promise("P-16")
+def test_a_link_that_a_line_makes_leads_to_all_that_lies_behind_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, policy={"paths": {"deny": ["private/**"]}})
+    assert desk.judge("ln -s .git/hooks h && cp x h/pre-commit")[0] == "ask"
+    assert desk.judge("ln -s . z; ln -s z y; cat y/z/private/x")[0] == "deny"
+    assert desk.judge("ln -s src s && cat s/a.py")[0] == "allow"
+    many = ";".join(f"ln -s a{number} b{number}" for number in range(800))
+    started = process_time()
+    desk.judge(f"{many}; cat {' '.join(f'b{number}/x' for number in range(800))}")
+    assert process_time() - started < 2.0

@@ -62,3 +62,17 @@ def test_its_own_tool_sees_through_what_powershell_starts(tmp_path: Path) -> Non
 def test_shells_that_start_one_another_end_in_a_question(tmp_path: Path) -> None:
     line = "pwsh -c " * 40 + "ls"
     assert judge_code("powershell", line, CommandRules(), UrlRules(), Place.at(str(tmp_path))).answer == "ask"
+
+
+def test_powershell_that_puts_a_name_together_or_prints_a_whole_folder_is_judged(tmp_path: Path) -> None:
+    (tmp_path / ".env").touch()
+    (tmp_path / "src").mkdir()
+    lines = {
+        "gc ('.' + 'env')": "deny", "gc ('.', 'env' -join '')": "deny", "gc (('.','env') -join '')": "deny",
+        "Get-Content ('{0}en{1}' -f '.', 'v')": "deny", "[IO.File]::ReadAllText('.' + 'env')": "deny",
+        "gc ('.env')": "deny", "gci -Force | gc": "ask", "Get-ChildItem -Force . | Select-String x": "ask",
+        "gci src | gc": "allow", "gci -Force -Filter *.cs | gc": "allow", "gci *.py | gc": "allow", "gci | gc": "allow",
+        "Write-Host ('a' + 'b')": "allow", "if (Test-Path .env) { 'yes' }": "allow",
+    }  # fmt: skip
+    desk = Desk(tmp_path)
+    assert {line: desk.judge(["pwsh", "-c", line])[0] for line in lines} == lines

@@ -189,9 +189,11 @@ LONGEST = 4096
 _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
 _ORDINARY = re.compile(r"[A-Za-z0-9_+=,()/.-]*[A-Za-z0-9_+=,()/-]")
-_ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
+# these are compiled when first needed, which is hardly ever
+_ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/\\?#]*)?([^?#]*)"
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
+_ANY_VARIABLE = r"(?a:\$\{\w+:?[-=+]([^{}]*)\}|(?:(?<=[^/])(?:\$\{\w+\}|\$\w+)|\$\{\w+\}(?=[^./])))"
 _FIRST_VARIABLE = r"(?a:(?:\$\w+|\$\{\w+\}|%\w+%)/+)"
 _LINK = r"!?\[[^\]]*\]\(\s*<?([^)>]+)>?\s*\)"
 _EDITOR = r"[A-Za-z][A-Za-z0-9+.-]*://(?:file|open|vscode-remote/[^/]+)(/.*)"
@@ -477,6 +479,11 @@ def _from_here(path: str) -> str:
     return path if found is None else path[found.end() :]
 
 
+def _without_variables(path: str) -> str:
+    """`.e${x}nv` and `${x:-.env}`, where a variable is empty; `$HOME.txt` is a file."""
+    return re.sub(_ANY_VARIABLE, lambda found: found[1] or "", path) if "$" in path else path
+
+
 def _unmarked(path: str) -> str:
     """Without what points into a file (`x#L1`, `x?raw=1`) and what is around a link to one (`[x](y)`)."""
     linked = re.fullmatch(_LINK, path, re.DOTALL) if path[:1] in "[!" else None
@@ -494,7 +501,7 @@ def _opened_by_editor(path: str) -> str:
 
 def _addressed(path: str) -> str:
     """`file:///srv/x?y` is `/srv/x`."""
-    found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
+    found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if ":" in path else None
     return path if found is None else found[1]
 
 
@@ -530,8 +537,8 @@ def _in_plain_signs(path: str) -> str:
 
 
 _WAYS = (
-    _bare, _expanded, _from_here, _addressed, _opened_by_editor, _unmarked, _decoded, _separated, _trimmed,
-    _in_plain_signs,
+    _bare, _expanded, _from_here, _without_variables, _addressed, _opened_by_editor, _unmarked, _decoded, _separated,
+    _trimmed, _in_plain_signs,
 )  # fmt: skip
 
 
@@ -548,6 +555,24 @@ def drop_padding(written: str) -> str:
     >>> drop_padding("%2e/" * 2000 + "x")[:8], drop_padding("Why? " + "it is long " * 500), drop_padding("A/b+" * 2000)
     ('%2e/%2e/', 'Why', '')
     """
+    one = _read_on(written)
+    if len(_shortest(one)) <= LONGEST:
+        return written
+    cut = _shortest(_trimmed(_unmarked(one)))
+    return cut if len(cut) <= LONGEST else ""
+
+
+def in_one_line(written: str) -> str:
+    """A text of several lines as somebody reads it who leaves out `x/..` by the names. Empty where lines are left.
+
+    >>> in_one_line("x\\n/../.env"), in_one_line("../a\\n../b")
+    ('.env', '')
+    """
+    plain = os.path.normpath(_read_on(written)) if ".." in written or "%" in written else written
+    return "" if "\n" in plain else plain
+
+
+def _read_on(written: str) -> str:
     one = written
     for _ in range(_MOST_ROUNDS):
         before = one
@@ -555,10 +580,7 @@ def drop_padding(written: str) -> str:
             one = read(one) or one
         if one == before:
             break
-    if len(_shortest(one)) <= LONGEST:
-        return written
-    cut = _shortest(_trimmed(_unmarked(one)))
-    return cut if len(cut) <= LONGEST else ""
+    return one
 
 
 def _shortest(path: str) -> str:

@@ -7,7 +7,9 @@
 `Findings` also knows what the line has said before: variables, files that it wrote, links that it made.
 """
 
+import os
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from rightcall.base.files.guarded import follow
@@ -16,6 +18,7 @@ from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.actions import (
     DUMPS,
     is_named_dangerously,
+    is_sql_client,
     production_rules,
     sql_files,
     sql_rules,
@@ -41,6 +44,7 @@ from rightcall.policy.commands.inline import (
 from rightcall.policy.commands.listings import (
     compared_whole,
     is_emptied_by,
+    is_read_before,
     listing_of,
     may_be_lost,
     named_by,
@@ -58,6 +62,7 @@ from rightcall.policy.commands.paths import (
     is_plain,
     is_text_only,
     may_mean,
+    parts,
     path_words,
     use_of,
     with_dots,
@@ -69,6 +74,7 @@ from rightcall.policy.commands.runs import (
     SECRET_NAME,
     RuleHit,
     Run,
+    read_by_console,
     writes_to,
 )
 from rightcall.policy.commands.scanner import ReadingBudget
@@ -84,6 +90,8 @@ Against = Literal["ask", "deny"]
 _UPWARDS = regex(r"\A[./]*/")
 CANNOT = "cannot be judged before it runs"
 _MOST_QUESTIONS = 50
+_MOST_LINKS = 8
+"""Links of one line that lead to each other."""
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _SOUGHT = regex(r"pass|secret|token|key|cred|auth|login", re.IGNORECASE)
@@ -211,7 +219,8 @@ class Findings:
             return
         for source in sources_of(found, commands):
             program, *values = [word.value for word in source.words] or [""]
-            for word in named_by(basename(program), values):
+            given = source.words[1:] if basename(program) in ("ls", "gls") else ()
+            for word in (*named_by(basename(program), values), *(one for one in given if one.value[:1] != "-")):
                 self.see(word, source.folders, "reads")
             listing = listing_of(basename(program), values)
             if listing is not None and (name := secret_in(listing, source.folders, self.place)):
@@ -309,6 +318,8 @@ class Findings:
             self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         if not elsewhere and is_emptied_by(redirect, command, commands):
             self._empties(target, command.folders)
+        elif not elsewhere and is_read_before(redirect, command, commands):
+            self._empties(target, command.folders, seen=True)
 
     def _here_text(self, redirect: Redirect, command: Simple) -> None:
         if not self.commands.starter or not command.words or redirect.operator != "<<<":
@@ -346,7 +357,10 @@ class Findings:
                     self._note(word.value, self.place.whole(folder, f"{word.value}/*"), False, True, elsewhere)
         if run.text is not None and reads_names(run):
             for word in as_words(run.text):
-                self.see(word, run.folders, "reads", elsewhere=elsewhere)
+                for one in parts(word):
+                    self.see(one, run.folders, "reads", elsewhere=elsewhere)
+        for word in read_by_console(run) if is_sql_client(run) else ():
+            self.see(word, run.folders, "reads", elsewhere=elsewhere)
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
@@ -374,8 +388,8 @@ class Findings:
                     if use in ("reads", "names") and self.place.is_policy(whole):
                         continue
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
-                    if self.linked and whole in self.linked:
-                        self._note(written, self.linked[whole], use == "writes", False, elsewhere)
+                    for led in self._led(whole) if self.linked else ():
+                        self._note(written, led, use == "writes", False, elsewhere)
         if HOLE in word.value and use != "names" and not elsewhere:
             self._may_mean(word, folders, use)
         if use == "reads" and self.place.holds_values(written):
@@ -384,6 +398,16 @@ class Findings:
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
             self.see(tail, (self.place.root,), use, elsewhere=elsewhere)
+
+    def _led(self, whole: str) -> Iterator[str]:
+        """Where a path leads through the links that the line makes."""
+        for _ in range(_MOST_LINKS):
+            ends = (at for at, sign in enumerate(f"{whole}/") if sign == "/" and whole[:at] in self.linked)
+            link = whole[: next(ends, 0)]
+            if not link:
+                return
+            whole = os.path.normpath(self.linked[link] + whole[len(link) :])
+            yield whole
 
     def _may_mean(self, word: Word, folders: tuple[str, ...], use: Use) -> None:
         """An unknown part of a name is a wildcard: `cat .e${x}nv`."""

@@ -149,7 +149,8 @@ def _git_config(words: _Words) -> Iterator[RuleHit]:
         if any(_SECRET_SETTING.search(one) for one in rest):
             yield RuleHit("credentials", "git config credential")
         return
-    names = [one for one in words.names if one not in ("set", "unset")]
+    names = [one for at, one in enumerate(rest) if one[:1] != "-" and one not in ("set", "unset")
+             and (not at or rest[at - 1] not in ("-f", "--file"))]  # fmt: skip
     if len(names) == 1 and _SECRET_SETTING.search(names[0]):
         yield RuleHit("credentials", f"git config {names[0]}")
     sets = len(names) > 1 or any(
@@ -165,6 +166,8 @@ _SECRET_SETTING = regex(r"credential|token|passw|extraheader|secret|smtppass", r
 
 
 def _git_clone(words: _Words) -> Iterator[RuleHit]:
+    if words.has("--template"):  # with hooks in it
+        yield RuleHit("persists", f"git {words.action} --template")
     if any(one.startswith("ext::") or "::" in one.partition("/")[0] for one in words.rest):
         yield RuleHit("network", "git clone ext::")
 
@@ -229,6 +232,7 @@ _GIT_RULES: dict[str, Callable[[_Words], Iterator[RuleHit]]] = {
     "restore": _git_restore,
     "config": _git_config,
     "clone": _git_clone,
+    "init": _git_clone,
     "remote": _git_remote,
     "rm": _git_rm,
     **dict.fromkeys(_CHECKED, _git_unchecked),
@@ -564,7 +568,8 @@ def picks_secrets(source: Simple) -> str:
     if len(texts) != 1 or any(re.fullmatch(r"-[a-zA-Z]*v[a-zA-Z]*|--invert-match", one) for one in values):
         return ""
     choices = [re.sub(r"[\\^$*()?\[\]]", "", one) for one in texts[0].split("|")]
-    return next((name for name in _PICKED for one in choices if len(one) > 2 and one in name), "")
+    telling = [one for one in choices if len(one) > 2 or (len(one) > 1 and one[0] == ".")]
+    return next((name for name in _PICKED for one in telling if one in name), "")
 
 
 def replaced_by(run: Run) -> str:
@@ -654,6 +659,8 @@ _SHOWN = frozenset(
 def reads_names(run: Run) -> bool:
     """Whether it takes names of files from its input."""
     if run.program in ("cpio", "pax", "afio"):
+        return True
+    if run.program == "git" and any(one.startswith(("--batch", "--stdin")) for one in run.values):
         return True
     return any(
         one in ("-@", "-T-", "--files-from=-", "--files0-from=-", "--input-file=-")

@@ -95,7 +95,7 @@ _LOADS = regex(
 )
 _CREDENTIALS = regex(
     r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
-    r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
+    r"|\bgetenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
     r"|TOKEN|PASSW|KEY|DATABASE_URL|_DSN|MONGO\w*URI"
     r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
     r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
@@ -208,6 +208,7 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
             return [framework]
     if how is None:
         return []
+    arguments = arguments[[word.value for word in arguments[:1]] == ["run"] and program == "bun" :]
     if program in ("deno", "crystal"):
         words = [word for word in arguments[1:] if not word.value.startswith("-")]
         return words[:1] if arguments and arguments[0].value == "eval" else []
@@ -391,7 +392,9 @@ def _python_of(code: str) -> "PythonCode | None":
 
 def whole_texts(program: str, code: str) -> str:
     """Code with the texts put together that it makes from pieces; Python is read by its syntax instead."""
-    if program in ("sed", "gsed", *_REDIRECTING[1:]) or (is_python(program) and _python_of(code) is not None):
+    if program in _REDIRECTING[1:]:  # texts that stand beside each other are one
+        return re.sub(r"(?<=[^\\])\"[ \t]+\"", "", code)
+    if program in ("sed", "gsed") or (is_python(program) and _python_of(code) is not None):
         return code
     from rightcall.policy.commands.literals import join_literals  # late: few commands hold code
 

@@ -53,6 +53,7 @@ from rightcall.policy.commands.launchers import RUNNING, inner_of, sets_up
 from rightcall.policy.commands.listings import (
     FINDERS,
     WHOLE_FOLDERS,
+    Listing,
     emptied_by,
     empties_in_code,
     enumerated_in_code,
@@ -131,6 +132,9 @@ class Judge(Findings):
             return
         around = [one for one in commands if [word.value for word in one.words] in ([], ["{"])]  # of a whole loop
         told = [word for one in (*readers, *around) for word in told_by(one, commands, self.variables)]
+        cuts = "".join(value.value for one in readers for name, value in one.assigned if name == "IFS")
+        if cuts:
+            told += [Word(piece) for word in told for piece in re.split(f"[{re.escape(cuts)}]", word.value)]
         words = list({word.value: word for word in told if word.known}.values())
         words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
         names = [name.value for one in readers for name in one.words[1:]]
@@ -543,8 +547,12 @@ class Judge(Findings):
         if depth > _DEEPEST:
             raise UnreadableLine("it is nested too deeply")
         self.budget.read(text)
+        before: list[str] = []
         for words, fed in read_windows(text, language):
             self.budget.command()
+            if fed[-1:] == ("get-childitem",) and words[0] in ("get-content", "select-string"):
+                self._prints_children(before[1:], folders)
+            before = words
             if len(words) > _MOST_WORDS:
                 raise UnreadableLine("a command has too many words")
             name = Word(words[0])
@@ -564,6 +572,16 @@ class Judge(Findings):
                 command = Simple([name, *rest], [], [], folders)
                 self._codes(run, command, [], depth)
                 self._starts(run, command, [], depth)
+
+    def _prints_children(self, values: list[str], folders: tuple[str, ...]) -> None:
+        """`gci -Force | gc`: all that is in a folder, hidden files too."""
+        options = {value.casefold() for value in values if value.startswith("-")}
+        starts = tuple(value for value in values if not value.startswith("-"))
+        if options & {"-filter", "-include", "-exclude"} or any(WILD.search(one) for one in starts):
+            return
+        listing = Listing(starts or (".",), hidden=bool(options & {"-force", "-hidden", "-fo"}))
+        if name := secret_in(listing, folders, self.place):
+            self._asks("credentials", f"get-childitem | get-content … {name}")
 
 
 def _is_path_like(text: str) -> bool:

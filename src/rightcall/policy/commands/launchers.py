@@ -209,7 +209,8 @@ def _git(arguments: list[Word]) -> Iterator[Inner]:
     action = arguments[at].value if at >= 0 else ""
     rest = arguments[at + 1 :]
     if action == "config" and len(rest) >= 2:
-        names = [one for one in rest if not one.value.startswith("-")]
+        names = [one for at, one in enumerate(rest) if not one.value.startswith("-")
+                 and (not at or rest[at - 1].value not in ("-f", "--file"))]  # fmt: skip
         if len(names) >= 2:
             yield from _git_setting(f"{names[0].value}={names[1].value}")
     elif action == "bisect" and rest and rest[0].value == "run":
@@ -219,8 +220,9 @@ def _git(arguments: list[Word]) -> Iterator[Inner]:
         attached = option_value(rest, "-x", "--exec")
         yield from (Inner(code=code) for code in (*codes, *([attached] if attached is not None else [])))
     elif action == "submodule" and any(one.value == "foreach" for one in rest):
-        code = [one for one in rest if one.value != "foreach" and not one.value.startswith("-")]
-        yield Inner(code=Word(joined(code), None, True))
+        at = next(at for at, one in enumerate(rest, 1) if one.value == "foreach")
+        at = next((at for at in range(at, len(rest)) if not rest[at].value.startswith("-")), len(rest))
+        yield Inner(code=Word(joined(rest[at:]), None, True))
     elif action == "filter-branch":
         yield from (Inner(code=rest[n + 1]) for n, one in enumerate(rest[:-1]) if one.value.endswith("-filter"))
     elif action in _GIT_OPTIONS:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rightcall.base.files.rules import component, is_source
 from rightcall.base.text import regex
 from rightcall.policy.commands.inline import codes
-from rightcall.policy.commands.paths import is_plain, search_starts, searched_for
+from rightcall.policy.commands.paths import is_plain, is_text_only, search_starts, searched_for
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.runs import RuleHit, Run, is_meant, option_value, writes_to
 from rightcall.policy.commands.shell import Redirect, Simple, printed
@@ -347,8 +347,29 @@ def is_emptied_by(redirect: Redirect, command: Simple, commands: list[Simple]) -
     return redirect.operator in (">", ">|", "&>") and prints_nothing(command, commands)
 
 
+def is_read_before(redirect: Redirect, command: Simple, commands: list[Simple]) -> bool:
+    """`jq . f > f`: the shell empties the file before a command of the line reads it."""
+    if redirect.operator not in (">", ">|", "&>") or not redirect.target.known:
+        return False
+    return _reads(redirect.target.value, [command, *(commands[at] for at in command.fed)])
+
+
+def _reads(file: str, commands: Sequence[Simple]) -> bool:
+    plain = os.path.normpath(file)
+    for command in commands:
+        named = [] if not command.words or is_text_only(basename(command.words[0].value)) else command.words[1:]
+        named = [*named, *(one.target for one in command.redirects if not one.writes and one.text is None)]
+        if any(os.path.normpath(word.value) == plain for word in named if word.value):
+            return True
+    return False
+
+
 def emptied_by(run: Run, command: Simple, commands: list[Simple]) -> list[Word]:
     """The files among its words that a command leaves empty."""
+    if run.program == "tee" and not run.has("-a", "--append") and command.fed:
+        before = [commands[at] for at in command.fed]
+        if found := [word for word in writes_to(run) if _reads(word.value, before) and _is_there(word, run.folders)]:
+            return found
     if run.program in ("tee", "sponge"):
         added = run.has("-a", "--append")
         return writes_to(run) if not added and reads_nothing(command, commands) else []
@@ -363,6 +384,10 @@ def emptied_by(run: Run, command: Simple, commands: list[Simple]) -> list[Word]:
 def empties_in_code(code: str) -> bool:
     """Whether code opens files to write and puts nothing into them."""
     return _OPENS.search(code) is not None and _PUTS.search(code) is None
+
+
+def _is_there(word: Word, folders: Sequence[str]) -> bool:
+    return any(may_be_lost(os.path.join(folder, word.value)) for folder in folders)
 
 
 def may_be_lost(path: str) -> bool:

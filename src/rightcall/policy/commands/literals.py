@@ -279,7 +279,8 @@ _RULES: tuple[tuple[str, re.Pattern[str], _Maker], ...] = (
     ("hex2bin", regex(rf"hex2bin\(\s*{_Q}\s*\)"), lambda given, _found: decode_from("hex", given[0])),
     ("", regex(rf"(?:\bsprintf|\bformat|util\.format)\(?{_LIST}\)?"), _in_form),
     ("%", regex(rf"{_Q}\s*%\s*(?:\[{_LIST}\]|{_Q})"), _in_form),
-    ("", regex(rf"{_Q}\.(?:trim|toString|to_s|strip|chomp|freeze|normalize|valueOf)\b(?:\((?:{_Q})?\))?"), _first),
+    ("", regex(rf"{_Q}\.(?:toString|to_s|freeze|normalize|valueOf)\b(?:\((?:{_Q})?\))?"), _first),
+    ("", regex(rf"{_Q}\.(?:trim\w*|strip|chomp)\b(?:\(\))?"), lambda given, _found: given[0].strip()),
 )  # fmt: skip
 """A word that must be there, what is looked for, and what the texts in it make."""
 _UNKNOWN = r"[$A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_]\w{0,60}){0,4}(?:\([^()]{0,100}\)|\[[^\[\]]{0,60}\])?"

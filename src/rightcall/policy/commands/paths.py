@@ -70,7 +70,7 @@ or writes what is in the file, or nobody knows."""
 _NAMES = frozenset(
     ("ls", "gls", "eza", "exa", "lsd", "ll", "dir", "vdir", "stat", "du", "test", "[", "[[", "realpath", "readlink",
      "git check-ignore", "git check-attr", "git ls-files", "git status", "openssl x509", "openssl verify",
-     "openssl crl")
+     "openssl crl", "test-path", "resolve-path", "get-childitem")
 )  # fmt: skip
 _READS = frozenset(
     ("cat", "tac", "head", "tail", "bat", "batcat", "nl", "wc", "grep", "egrep", "fgrep", "zgrep", "rg",
@@ -135,6 +135,8 @@ def path_words(run: Run) -> Iterator[Word]:
     """Every word, or part of one, that may be a path."""
     program = run.program
     if program in _TEXT_ONLY and not _is_own(run):
+        given = option_value(run.arguments, "-f", "--file") if program in ("date", "say") else None
+        yield from (given,) if given is not None else ()
         return
     if program in ("test", "[", "[["):
         yield from _tested(run)
@@ -352,8 +354,8 @@ def _attached(word: Word) -> Iterator[Word]:
     if equals:
         if rest and not _LEFT_OUT.match(option):
             yield from parts(_cut(word, len(option) + 1))
-    elif value[1:2] != "-" and len(value) > 3 and value[2] in "./~":
-        yield from parts(_cut(word, 2))
+    elif value[1:2] != "-" and len(value) > 3 and (value[2] in "./~" or (value[1] == "L" and ":" in value)):
+        yield from parts(_cut(word, 2))  # and `git log -L1,5:path`
 
 
 def _cut(word: Word, start: int) -> Word:

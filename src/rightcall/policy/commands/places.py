@@ -91,7 +91,7 @@ _STARTS = regex(
     r"|(.*/)?sitecustomize\.py"
     r"|(.*/)?usercustomize\.py|(.*/)?site-packages/[^/]+\.pth|(.*/)?\.envrc"
     r"|(.*/)?\.mcp\.json|(.*/)?\.[^/]+/([^/]+/)?mcp(_config|_settings)?\.json|(.*/)?claude_desktop_config\.json"
-    r"|(.*/)?\.vscode/(tasks|launch|settings)\.json|(.*/)?\.husky/.*"
+    r"|(.*/)?\.vscode/(tasks|launch|settings)\.json|(.*/)?\.devcontainer(/.*)?\.json|(.*/)?\.zed/.*\.json|(.*/)?\.husky/.*"
 )  # fmt: skip
 _SYSTEM = regex(
     r"/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool|var/lib)(/.*)?"

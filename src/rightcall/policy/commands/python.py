@@ -112,7 +112,8 @@ def _read(code: str, depth: int) -> PythonCode | None:
             return None
         reader = _Code(nodes, depth)
         found = tuple(dict.fromkeys(reader.findings()))
-        return PythonCode(found, tuple(dict.fromkeys(reader.paths())), tuple(reader.globs()), reader.hides())
+        paths = dict.fromkeys((*reader.paths(), *((text, False) for text in reader.spelled_texts(code))))
+        return PythonCode(found, tuple(paths), tuple(reader.globs()), reader.hides())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -395,6 +396,14 @@ class _Code:
                 if not isinstance(node.func, ast.Name) and (text := self.text(node)) is not None:
                     yield text, False
                 yield from ((text, True) for one in self._written(node) if (text := self.text(one)) is not None)
+
+    def spelled_texts(self, code: str) -> Iterator[str]:
+        """Texts that the code spells in another way (`"\\x2eenv"`), or makes of numbers."""
+        for node in self.nodes:
+            if isinstance(node, ast.Constant) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                text = self.text(node)
+                if text and len(text) > 1 and text not in code:
+                    yield text
 
     def _written(self, call: ast.Call) -> list[ast.expr]:
         """The arguments that a call writes to."""

@@ -272,7 +272,7 @@ def _rsync(run: Run, place: Place) -> Iterator[RuleHit]:
 def _pours(run: Run, place: Place) -> Iterator[RuleHit]:
     """All that a folder from outside holds is put over the project: `cp -r /tmp/x/. .`. What is in one that is not
     there yet, nobody knows."""
-    contents = "/" if run.program == "rsync" else "/."
+    contents = "/" if run.program == "rsync" else "" if run.has("-T", "--no-target-directory") else "/."
     if run.elsewhere or not any(value.endswith(contents) for value in run.values):
         return
     *sources, into = run.operands("-t -S -e -f --rsh --exclude --include --filter --suffix") or [Word("")]

@@ -281,7 +281,7 @@ FETCHERS = frozenset(
 _LOADED = frozenset(
     ("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT",
      "LD_AUDIT", "PERL5DB", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "PYTHONHOME", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-     "ZDOTDIR", "PS4", "BASH_FUNC_X")
+     "ZDOTDIR", "PS4")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
 _GUARDED_BY = frozenset(
@@ -326,7 +326,7 @@ def skips_hooks(name: str, value: str) -> bool:
 
 def why_dangerous(name: str, value: str) -> str:
     """The kind of a variable that makes other programs load, run or trust something; "" for any other."""
-    if name in _LOADED:  # `ENV` is a file to a shell, and a mode to many others
+    if name in _LOADED or name.startswith("BASH_FUNC_"):  # `ENV` is a file to a shell, and a mode to many others
         return "escalates" if value and (name != "ENV" or re.search(r"[/.~$`]|\ue000", value)) else ""
     if name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         return "" if all(one.startswith(("/usr/", "/opt/", "/lib", HOLE)) or not one for one in value.split(":")) else \
@@ -489,7 +489,7 @@ def _installed_to(run: Run) -> list[Word]:
 
 def _written_by_git(run: Run) -> list[Word]:
     """What is written besides the files of the work tree."""
-    if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
+    if not any(one.startswith(("-o", "--o", "--se")) or one in ("bundle", "mv") for one in run.values):
         return []
     at = action_at("git", run.arguments)
     action, rest = (run.values[at], run.arguments[at + 1 :]) if at >= 0 else ("", [])
@@ -498,7 +498,23 @@ def _written_by_git(run: Run) -> list[Word]:
         found = value_of("git", rest, "-o")
     if action == "bundle" and rest and rest[0].value == "create":
         found = next((word for word in rest[1:] if word.value == "-" or not word.value.startswith("-")), None)
+    if action == "mv":
+        found = next((word for word in reversed(rest) if not word.value.startswith("-")), None)
     return [found] if found is not None and found.value != "-" else []
+
+
+_CONSOLE_READS = regex(
+    r"(?:^|[\s;])\.(?:import|read|restore|open|load)\s+(?:-\S+\s+(?:\d+\s+)?)*['\"]?([^\s'\";]+)"
+    r"|\b(?:readfile|read_\w+|load_file|pg_read_\w+|lo_import|glob)\s*\(\s*['\"]([^'\"]+)"
+    r"|\b(?:from|infile|attach(?:\s+database)?)\s+['\"]([^'\"]+)['\"]", re.IGNORECASE,
+)  # fmt: skip
+
+
+def read_by_console(run: Run) -> list[Word]:
+    """Files that a client of a database is told to read: `.import x`, `select readfile('x')`."""
+    texts = [one for one in (*run.values, run.text or "") if len(one) < 5000]
+    found = (one for text in texts for found in _CONSOLE_READS.findall(text) for one in found if one)
+    return [Word(one, one if re.search(r"[*?\[]", one) else None) for one in found]
 
 
 _CONSOLE_WRITES = regex(r"(?:^|[\s;])(?:\.(?:output|once|backup|save|clone|log)|\\[oT])\s+(?!stdout)['\"]?([^\s'\";]+)")

@@ -294,7 +294,10 @@ class WordScanner:
         elif not written:
             self._variable("@" if name == "*" else name, pieces, quoted=quoted)
         elif written[:2] in (":-", ":=", ":+") or written[:1] in ("-", "=", "+"):
-            self._variable(name, pieces, quoted=quoted, given=(written.lstrip(":")[1:],))
+            given = written.lstrip(":")[1:]
+            self._variable(name, pieces, quoted=quoted, given=(given,))
+            if "=" in written[:2]:  # and the variable has it from here on
+                self.variables[name] = tuple(dict.fromkeys((*(self.variables.get(name) or ()), given)))
         else:
             pieces.names.append(name)
             self._alter(name, written, pieces, quoted=quoted)

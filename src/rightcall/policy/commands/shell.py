@@ -519,7 +519,8 @@ class LineReader(WordScanner):
         elif program == "read":
             names = [word.value for word in made.words[1:] if not word.value.startswith("-")]
             text = made.redirects[0].text if len(made.redirects) == 1 and len(names) == 1 else None
-            known = None if text is None or HOLE in text else (text.strip(),)
+            listed = any(re.fullmatch(r"-\w*a\w*", word.value) for word in made.words[1:])
+            known = None if text is None or HOLE in text or listed else (text.strip(),)
             self.variables.update((name, known) for name in names)
         elif program == "printf" and len(made.words) > 3 and made.words[1].value == "-v":
             text = _formatted([word.value for word in made.words[3:]])

@@ -232,6 +232,7 @@ _LISTS: dict[Kind, str] = {
     "publishes": """
         git push
         git send-email
+        git send-pack|http-push
         git daemon|instaweb|http-backend
         git request-pull
         git svn dcommit
@@ -532,6 +533,7 @@ _LISTS: dict[Kind, str] = {
         passwd|visudo|chpasswd|iptables-restore|ip6tables-restore
         mknod *
         chroot|nsenter|unshare|pivot_root *
+        machinectl shell|login
         docker run --privileged|--pid*|--cap-add*|--device*|--security-opt*|--userns*|--ipc*|--uts*
         podman run --privileged
         docker exec --privileged

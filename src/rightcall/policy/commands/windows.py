@@ -49,6 +49,8 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
     words: list[str] = []
     fed: tuple[str, ...] = ()
     glued = called = False
+    if language == "powershell":
+        text = _JOINED.sub(_join_texts, text)
     for found in _TOKEN.finditer(text):
         kind, value = found.lastgroup, found.group()
         if kind in ("blank", "comment"):
@@ -73,6 +75,29 @@ def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[st
     named = _name_command(words, language)
     if named:
         yield named, fed
+
+
+def _join_texts(found: "re.Match[str]") -> str:
+    """`('.' + 'env')` and `(".", "env" -join "")` as one text, without the brackets around it unless they call."""
+    written = found.group()
+    texts = [one[1:-1] for one in re.findall(_TEXT, written)]
+    if _FORM.search(written):
+        made = re.sub(r"\{(\d)\}", lambda at: (*texts[1:], *[""] * 10)[int(at[1])], texts[0])
+    else:
+        made = texts.pop().join(texts) if _JOIN.search(written) else "".join(texts)
+    called = written[0] == "(" and found.string[found.start() - 1 : found.start()].isalnum()
+    return f"('{made}')" if called else f"'{made}'"
+
+
+_TEXT = r"'[^']{0,300}'|\"[^\"$`]{0,300}\""
+_PLUS = rf"(?:{_TEXT})(?:\s*\+\s*(?:{_TEXT})){{1,50}}"
+_LIST = rf"(?:{_TEXT})(?:\s*,\s*(?:{_TEXT})){{0,50}}"
+_JOIN, _FORM = regex(r"(?i)['\")]\s*-join\b"), regex(r"(?i)['\"]\s*-f\b")
+_JOINED = regex(
+    rf"\(\s*(?:{_PLUS}|\(?\s*{_LIST}\s*\)?\s*(?i:-join)\s*(?:{_TEXT})|(?:{_TEXT})\s*(?i:-f)\s*{_LIST}|{_TEXT})\s*\)"
+    rf"|{_PLUS}"
+)
+"""Texts that are put together, in brackets or not; a text alone in brackets is the text."""
 
 
 def _unquote(kind: str, value: str) -> str:

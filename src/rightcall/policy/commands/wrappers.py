@@ -129,6 +129,7 @@ PREFIXES: dict[str, Prefix] = {
     "hyperfine": prefix("-r -w -m -M -n -s --runs --warmup --prepare --export-markdown --export-json"),
 }  # fmt: skip
 RUNNERS: dict[tuple[str, str], Prefix] = {
+    ("ip", "netns"): prefix("", 2),
     ("poetry", "run"): prefix(),
     ("pipenv", "run"): prefix(),
     ("pdm", "run"): prefix("-p"),
