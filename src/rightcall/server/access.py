@@ -24,15 +24,14 @@ from http import HTTPStatus
 from secrets import token_urlsafe
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from msgspec import json
 
 from rightcall.base.http.answers import is_loopback
-from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
+from rightcall.identity.callers import check_caller
 from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
 from rightcall.record.admission import unsaid
@@ -58,7 +57,7 @@ PREFIX: Final = "rct_"
 """How every token of a caller begins, so that secret scanners and our own redaction know one."""
 MOST: Final = 1_000
 """Tokens of one store: a server keeps all of them at hand."""
-LONGEST_CALLER, LONGEST_NOTE = 100, 200
+LONGEST_NOTE: Final = 200
 
 
 class TokenRequest(NamedTuple):
@@ -113,28 +112,6 @@ def digest_of(token: bytes) -> str:
 def has_expired(token: Token, now: str) -> bool:
     """`now` is the wall's time as the store writes it, in which texts are ordered as times are."""
     return bool(token.expires) and token.expires <= now
-
-
-def check_caller(name: str, others: Collection[str] = (), what: str = "caller") -> None:
-    """Raises ConfigError for a name that could be taken for another: hidden characters, mixed alphabets, or a spelling
-    of one of `others` that only looks the same. `what` has that name."""
-    shown = escaped(name, LONGEST_CALLER)
-    if not 0 < len(name) <= LONGEST_CALLER or name != name.strip() or not name.isprintable() or "*" in name:
-        raise ConfigError(
-            f"invalid {what} '{shown}': expected 1 to {LONGEST_CALLER} printable characters, without `*` and without "
-            "blanks around them"
-        )
-    odd = next(suspicions(name), "")
-    if odd or has_unseen(name) or normalize("NFKC", name) != name or not skeleton(name):
-        why = odd or "it has characters that cannot be seen, or that only look like letters"
-        raise ConfigError(f"invalid {what} '{ascii(name)[1:-1]}': {why}")
-    own = skeleton(name)
-    near = next((one for one in others if one != name and skeleton(one) == own), None)
-    if near is not None:
-        raise ConfigError(
-            f"invalid {what} '{shown}': it can be mistaken for the {what} '{escaped(near, LONGEST_CALLER)}'; "
-            "use that spelling, or a name that differs in more than case, signs or look-alike letters"
-        )
 
 
 def _new_id(kept: Collection[Token]) -> str:

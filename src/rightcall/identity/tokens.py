@@ -1,0 +1,225 @@
+"""Whether a token of an identity provider counts here: a JWT, checked against the terms of the policy.
+
+    bytes ─▶ read_token ─▶ header and claims, of which nothing is believed
+                 │              which key? (`identity/keys.py`)
+                 ▼
+          check_token ─▶ signature, kind, issuer, audience, time ─▶ Claims, or a Refusal
+
+The algorithm comes from the policy's list and must be one that the key is made for: the token's own word only chooses
+among those. Keys and addresses of keys in a token are not looked at. A refusal says which check failed and nothing of
+the token; whoever presents it may be told.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from msgspec import DecodeError, Struct, json
+
+from rightcall.base.json.marks import is_list, is_object
+from rightcall.identity.keys import LONGEST_ID, Key
+
+LONGEST: Final = 16_384
+"""Bytes of a token. Those with hundreds of groups have a few thousand."""
+LONGEST_SUBJECT: Final = 255
+_MOST_AUDIENCES: Final = 50
+_LATEST: Final = 253_402_300_800
+"""The end of the year 9999, in seconds since 1970."""
+
+Kind = Literal["access", "id"]
+"""What a token is for: calling us, or telling the console who logged in."""
+Why = Literal[
+    "malformed", "too_large", "algorithm", "header", "unknown_key", "signature", "kind", "issuer", "audience",
+    "expired", "not_yet", "claims", "nonce", "scope", "unmapped", "unavailable",
+]  # fmt: skip
+TOLD: Final[Mapping[Why, str]] = {
+    "malformed": "the token is not a signed JWT",
+    "too_large": f"the token is longer than {LONGEST:,} bytes",
+    "algorithm": "the token is signed with an algorithm that is not allowed",
+    "header": "the header of the token asks for something that is not supported",
+    "unknown_key": "the token is signed with a key that the identity provider does not publish",
+    "signature": "the signature of the token is wrong",
+    "kind": "the token is not an access token, or is bound to a key of its client",
+    "issuer": "the token comes from another issuer",
+    "audience": "the token is meant for another audience",
+    "expired": "the token has expired",
+    "not_yet": "the token is not valid yet",
+    "claims": "the token lacks a claim that is needed, or has one of the wrong type",
+    "nonce": "the token belongs to another login",
+    "scope": "the token lacks a scope that is needed",
+    "unmapped": "the policy has no caller for whoever this token is about",
+    "unavailable": "tokens of the identity provider cannot be checked now",
+}
+
+
+class Refusal(Struct, frozen=True):
+    """Why a token does not count."""
+
+    why: Why
+
+    @property
+    def told(self) -> str:
+        return TOLD[self.why]
+
+
+class Terms(Struct, frozen=True):
+    """What a token must be."""
+
+    issuer: str
+    audience: frozenset[str]
+    algorithms: frozenset[str]
+    leeway: float = 30.0
+    """Seconds by which the clocks may differ."""
+    kind: Kind = "access"
+    nonce: str = ""
+    """Of the login that an ID token must belong to."""
+
+
+class Written(Struct, frozen=True):
+    """A token as it was read. Nothing in it is believed yet."""
+
+    signature: jws.CompactSignature
+    algorithm: str
+    key: str | None
+    claims: Mapping[str, Any]
+
+    @property
+    def issuer(self) -> object:
+        return self.claims.get("iss")
+
+
+class Claims(Struct, frozen=True):
+    """What a token says that was found to count."""
+
+    issuer: str
+    subject: str
+    expires: float
+    """Seconds since 1970."""
+    all: Mapping[str, Any]
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """Of `scope`, or of `scp` as some providers have it."""
+        given: Any = self.all.get("scope", self.all.get("scp", ""))
+        listed = given.split(" ") if isinstance(given, str) else given if is_list(given) else []
+        return frozenset(one for one in listed if isinstance(one, str) and one)
+
+
+class _Allowed(jws.JWSRegistry):
+    """Which algorithm is used is decided before: `read_token` and the key."""
+
+    max_header_length = 4096
+    max_payload_length = LONGEST
+    max_signature_length = 1400
+
+    def get_alg(self, name: str) -> jws.JWSAlgModel:
+        return self.algorithms[name]
+
+
+_REGISTRY: Final = _Allowed(strict_check_header=False)
+_TYPES: Final[Mapping[Kind, frozenset[str]]] = {
+    "access": frozenset(("", "jwt", "at+jwt")),
+    "id": frozenset(("", "jwt", "id+jwt", "id_token+jwt")),
+}
+_OF_ID_TOKENS: Final = ("nonce", "at_hash", "c_hash", "s_hash")
+_OTHER_USES: Final = frozenset(("id", "refresh", "offline", "logout"))
+"""What some providers call, in `typ` or `token_use` of the claims, a token that is not for calling anybody."""
+
+
+def looks_like_token(text: bytes) -> bool:
+    """Whether it is worth reading: a JWT begins with the quoted brace of its header, and has three parts.
+
+    >>> looks_like_token(b"eyJhbGciOiJSUzI1NiJ9.e30.c2ln"), looks_like_token(b"sk-a.b.c")
+    (True, False)
+    """
+    return text.startswith(b"ey") and text.count(b".") == 2
+
+
+def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
+    """A token taken apart. What its header says is only compared with what is allowed."""
+    if len(token) > LONGEST:
+        return Refusal("too_large")
+    try:
+        signature = jws.extract_compact(token, registry=_REGISTRY)
+        claims: Any = json.decode(signature.payload)
+    except (JoseError, DecodeError, ValueError, TypeError, RecursionError):
+        return Refusal("malformed")
+    header: Any = signature.headers()
+    if not is_object(header) or not is_object(claims):
+        return Refusal("malformed")
+    algorithm, key = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str) or algorithm not in algorithms:
+        return Refusal("algorithm")
+    if "crit" in header or "b64" in header or not (key is None or (isinstance(key, str) and len(key) <= LONGEST_ID)):
+        return Refusal("header")
+    return Written(signature, algorithm, key, claims)
+
+
+def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims | Refusal:
+    """What a token says, where it counts; `key` is what its issuer has under the name that it gives."""
+    if written.algorithm not in terms.algorithms or written.algorithm not in key.algorithms:
+        return Refusal("algorithm")
+    try:
+        genuine = jws.validate_compact(written.signature, key.jose, registry=_REGISTRY)
+    except (JoseError, ValueError, TypeError):
+        genuine = False
+    if not genuine:
+        return Refusal("signature")
+    claims = written.claims
+    why = _kind_fault(written, terms) or _place_fault(claims, terms) or _time_fault(claims, terms.leeway, now)
+    if why is not None:
+        return Refusal(why)
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+        return Refusal("claims")
+    return Claims(terms.issuer, subject, float(claims["exp"]), claims)
+
+
+def _kind_fault(written: Written, terms: Terms) -> Why | None:
+    """An ID token tells one client who logged in; whoever has seen one must not call with it. A token that is bound to
+    its client's key counts for nothing without a proof of that key, which nobody asks for here."""
+    claims, kind = written.claims, written.signature.headers().get("typ", "")
+    if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES[terms.kind]:
+        return "kind"
+    if terms.kind == "id":
+        return None
+    uses = (claims.get("token_use"), claims.get("typ"))
+    if any(isinstance(one, str) and one.lower() in _OTHER_USES for one in uses):
+        return "kind"
+    if "cnf" in claims or "events" in claims or any(one in claims for one in _OF_ID_TOKENS):
+        return "kind"
+    return None
+
+
+def _place_fault(claims: Mapping[str, Any], terms: Terms) -> Why | None:
+    if claims.get("iss") != terms.issuer:
+        return "issuer"
+    given: Any = claims.get("aud")
+    audiences: list[Any] = given if is_list(given) else [given]
+    if len(audiences) > _MOST_AUDIENCES or not all(isinstance(one, str) for one in audiences):
+        return "audience"
+    if not terms.audience.intersection(audiences):
+        return "audience"
+    if terms.kind == "access":
+        return None
+    party = claims.get("azp")  # for whom it was made, where it names several
+    if (len(audiences) > 1) if party is None else (not isinstance(party, str) or party not in terms.audience):
+        return "audience"
+    return None if terms.nonce and claims.get("nonce") == terms.nonce else "nonce"
+
+
+def _time_fault(claims: Mapping[str, Any], leeway: float, now: float) -> Why | None:
+    expires, begins, made = claims.get("exp"), claims.get("nbf", 0), claims.get("iat", 0)
+    if not all(_is_moment(one) for one in (expires, begins, made)):
+        return "claims"
+    if now >= expires + leeway:
+        return "expired"
+    return "not_yet" if now < begins - leeway or now < made - leeway else None
+
+
+def _is_moment(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and 0 <= value < _LATEST
