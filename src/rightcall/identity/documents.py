@@ -99,6 +99,10 @@ class Reply(Struct, frozen=True):
         return found
 
 
+class NoDocument(IdentityError):
+    """A server answered with something else than a document: a page for whatever is missing, or a redirect."""
+
+
 class Post(Struct, frozen=True):
     """What is sent, as a form or as JSON; nothing: it is only asked for."""
 
@@ -124,7 +128,7 @@ async def fetch_document(url: str, reach: Reach) -> dict[str, Any] | None:
     if 400 <= reply.status < 500:
         return None
     if 300 <= reply.status < 400:
-        raise IdentityError(f"{reply.where} redirects elsewhere, which is not followed")
+        raise NoDocument(f"{reply.where} redirects elsewhere, which is not followed")
     raise IdentityError(f"{reply.where} answered with the status {reply.status}")
 
 
@@ -175,7 +179,7 @@ async def _asked(target: Target, reach: Reach, post: Post | None) -> Reply:
         async with exchange(target.address, request, trust() if target.secure else None, at) as response:
             kind = header_of(response.headers, b"content-type").partition(b";")[0].strip().lower()
             if response.status == 200 and post is None and not _is_json(kind):
-                raise IdentityError(f"{escaped(target.address.authority, 100)} answered with something other than JSON")
+                raise NoDocument(f"{escaped(target.address.authority, 100)} answered with something other than JSON")
             return Reply(target, response.status, response.headers, await response.read_all())
     except HttpError as error:
         raise IdentityError(_failure(target, error.fault)) from None
