@@ -10,12 +10,12 @@ among those. Keys and addresses of keys in a token are not looked at. A refusal 
 the token; whoever presents it may be told.
 """
 
-import math
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
 from joserfc import jws
 from joserfc.errors import JoseError
+from joserfc.jwa import JWSAlgModel
 from msgspec import DecodeError, Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
@@ -114,7 +114,7 @@ class _Allowed(jws.JWSRegistry):
     max_payload_length = LONGEST
     max_signature_length = 1400
 
-    def get_alg(self, name: str) -> jws.JWSAlgModel:
+    def get_alg(self, name: str) -> JWSAlgModel:
         return self.algorithms[name]
 
 
@@ -124,6 +124,7 @@ _TYPES: Final[Mapping[Kind, frozenset[str]]] = {
     "id": frozenset(("", "jwt", "id+jwt", "id_token+jwt")),
 }
 _OF_ID_TOKENS: Final = ("nonce", "at_hash", "c_hash", "s_hash")
+_MOMENTS: Final = (("exp", None), ("nbf", 0), ("iat", 0))
 _OTHER_USES: Final = frozenset(("id", "refresh", "offline", "logout"))
 """What some providers call, in `typ` or `token_use` of the claims, a token that is not for calling anybody."""
 
@@ -211,15 +212,16 @@ def _place_fault(claims: Mapping[str, Any], terms: Terms) -> Why | None:
 
 
 def _time_fault(claims: Mapping[str, Any], leeway: float, now: float) -> Why | None:
-    expires, begins, made = claims.get("exp"), claims.get("nbf", 0), claims.get("iat", 0)
-    if not all(_is_moment(one) for one in (expires, begins, made)):
+    expires, begins, made = (_moment(claims.get(name, usual)) for name, usual in _MOMENTS)
+    if expires is None or begins is None or made is None:
         return "claims"
     if now >= expires + leeway:
         return "expired"
     return "not_yet" if now < begins - leeway or now < made - leeway else None
 
 
-def _is_moment(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and 0 <= value < _LATEST
+def _moment(value: object) -> float | None:
+    """Seconds since 1970; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST:
+        return None
+    return float(value)
