@@ -22,6 +22,8 @@ from rightcall.errors import ConfigError
 from rightcall.policy.settings import IdentityRule, IdentitySettings
 
 LONGEST_CALLER: Final = 100
+LONGEST_TOKEN: Final = 16_384
+"""Bytes of a token. Those with hundreds of groups have a few thousand."""
 _LONGEST_VALUE: Final = 500
 _MOST_GROUPS: Final = 2_000
 
@@ -46,6 +48,51 @@ def check_caller(name: str, others: Collection[str] = (), what: str = "caller") 
             f"invalid {what} '{shown}': it can be mistaken for the {what} '{escaped(near, LONGEST_CALLER)}'; "
             "use that spelling, or a name that differs in more than case, signs or look-alike letters"
         )
+
+
+# ── refusals ──
+
+Why = Literal[
+    "malformed", "too_large", "algorithm", "header", "unknown_key", "signature", "kind", "issuer", "audience",
+    "expired", "not_yet", "claims", "nonce", "scope", "unmapped", "unavailable",
+]  # fmt: skip
+TOLD: Final[Mapping[Why, str]] = {
+    "malformed": "the token is not a signed JWT",
+    "too_large": f"the token is longer than {LONGEST_TOKEN:,} bytes",
+    "algorithm": "the token is signed with an algorithm that is not allowed",
+    "header": "the header of the token asks for something that is not supported",
+    "unknown_key": "the token is signed with a key that the identity provider does not publish",
+    "signature": "the signature of the token is wrong",
+    "kind": "the token is not an access token, or is bound to a key of its client",
+    "issuer": "the token comes from another issuer",
+    "audience": "the token is meant for another audience",
+    "expired": "the token has expired",
+    "not_yet": "the token is not valid yet",
+    "claims": "the token lacks a claim that is needed, or has one of the wrong type",
+    "nonce": "the token belongs to another login",
+    "scope": "the token lacks a scope that is needed",
+    "unmapped": "the policy has no caller for whoever this token is about",
+    "unavailable": "tokens of the identity provider cannot be checked now",
+}
+
+
+class Refusal(Struct, frozen=True):
+    """Why a token does not count."""
+
+    why: Why
+
+    @property
+    def told(self) -> str:
+        return TOLD[self.why]
+
+
+def looks_like_token(text: bytes) -> bool:
+    """Whether it is worth reading: a JWT begins with the quoted brace of its header, and has three parts.
+
+    >>> looks_like_token(b"eyJhbGciOiJSUzI1NiJ9.e30.c2ln"), looks_like_token(b"sk-a.b.c")
+    (True, False)
+    """
+    return text.startswith(b"ey") and text.count(b".") == 2
 
 
 # ── by claims ──

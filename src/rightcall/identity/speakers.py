@@ -7,24 +7,28 @@ while it lasts, its provider has the same keys, and the policy is the same. And 
 log in by themselves: the metadata of RFC 9728, and the challenge that names it.
 """
 
+from __future__ import annotations
+
+import re
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct, json
 
-from rightcall.errors import IdentityError
-from rightcall.identity.callers import caller_of
-from rightcall.identity.discovery import Provider, discover_issuer
-from rightcall.identity.documents import Reach, fetch_document
-from rightcall.identity.keys import Keys
-from rightcall.identity.tokens import Claims, Refusal, Terms, Written, check_token, looks_like_token, read_token
+from rightcall.errors import ConfigError
+from rightcall.identity.callers import LONGEST_TOKEN, Refusal, caller_of
 from rightcall.policy.settings import IdentitySettings, Policy
 
+if TYPE_CHECKING:
+    from rightcall.identity.tokens import Issuer, Written
+
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*")
+"""Where a token may be in a text."""
 _MOST_KNOWN: Final = 4_096
 """Tokens that are remembered."""
 
@@ -41,39 +45,6 @@ class Speaker(Struct, frozen=True):
     @property
     def identity(self) -> tuple[str, str]:
         return self.issuer, self.subject
-
-
-class Issuer:
-    """One provider of the policy. Its metadata and its keys are asked for when somebody first needs them."""
-
-    def __init__(self, settings: IdentitySettings, policy: Policy) -> None:
-        self.settings = settings
-        self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
-        self.keys = Keys(self._load)
-        self.terms = Terms(
-            settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
-        )
-
-    async def metadata(self) -> Provider:
-        """Raises IdentityError."""
-        return await discover_issuer(self.settings.issuer, self.reach, openid=True)
-
-    async def _load(self) -> dict[str, Any]:
-        address = (await self.metadata()).jwks_uri
-        found = await fetch_document(address, self.reach) if address else None
-        if found is None:
-            raise IdentityError("the identity provider publishes no keys (jwks_uri)")
-        return found
-
-    async def check(self, written: Written, terms: Terms | None = None, now: float | None = None) -> Claims | Refusal:
-        """What a token says, where it counts for this provider."""
-        try:
-            key = await self.keys.find(written.key, written.algorithm)
-        except IdentityError:
-            return Refusal("unavailable")
-        if key is None:
-            return Refusal("unknown_key")
-        return check_token(written, key, terms or self.terms, time() if now is None else now)
 
 
 class _Known(Struct, frozen=True):
@@ -98,21 +69,27 @@ class Speakers:
         return bool(self._policy().identity)
 
     def issuers(self) -> dict[str, Issuer]:
-        """Those of the policy in force. A change of the policy begins anew, keys and all."""
+        """Those of the policy in force. A change of the policy begins anew, keys and all. Raises ConfigError where the
+        library is missing that checks tokens."""
         policy = self._policy()
         if policy.identity is not self._of:
-            self._of = policy.identity
-            self._issuers = {one.issuer: Issuer(one, policy) for one in policy.identity}
+            issuer = _library().Issuer if policy.identity else None
+            self._issuers = {} if issuer is None else {one.issuer: issuer(one, policy) for one in policy.identity}
             self._algorithms = frozenset(name for one in policy.identity for name in one.algorithms)
             self._known = {}
+            self._of = policy.identity
         return self._issuers
 
-    def is_ours(self, token: bytes) -> bool:
-        """Whether a token names one of our providers, be it right or wrong: then it is for nobody else."""
-        if not looks_like_token(token) or not self.issuers():
+    def is_held_in(self, text: bytes) -> bool:
+        """Whether a text holds a token that names one of our providers, be it right or wrong: then it is for nobody
+        else."""
+        if b"ey" not in text or not self.is_on:
             return False
-        written = read_token(token, _Everything())
-        return not isinstance(written, Refusal) and _issuer_in(written, self._issuers) is not None
+        return any(self._is_ours(one[0]) for one in _WITHIN.finditer(text[: 4 * LONGEST_TOKEN]))
+
+    def _is_ours(self, token: bytes) -> bool:
+        written = _library().read_token(token, None)
+        return not isinstance(written, Refusal) and _issuer_in(written, self.issuers()) is not None
 
     async def of(self, token: bytes) -> Speaker | Refusal:
         """For whom a token speaks, or why for nobody."""
@@ -120,7 +97,7 @@ class Speakers:
         known = self._known.get(digest)
         if known is not None and self._still(known):
             return known.speaker
-        written = read_token(token, self._algorithms)
+        written = _library().read_token(token, self._algorithms)
         if isinstance(written, Refusal):
             return written
         issuer = _issuer_in(written, issuers)
@@ -191,14 +168,18 @@ class Speakers:
         return b"Bearer " + ", ".join(f'{name}="{text}"' for name, text in said.items()).encode("ascii")
 
 
-class _Everything(frozenset[str]):
-    """Every algorithm, for a look at whose a token is."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
 def _issuer_in(written: Written, issuers: dict[str, Issuer]) -> Issuer | None:
     """By the token's own word: what it is worth is seen with that provider's keys, and no other's."""
     named = written.issuer
     return issuers.get(named) if isinstance(named, str) else None
+
+
+def _library() -> Any:
+    """What checks signatures, which only somebody has who wants that."""
+    try:
+        from rightcall.identity import tokens  # late: it brings a library for cryptography
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"[identity] needs the package `{missing.name}`: install it with `pip install 'rightcall[auth]'`"
+        ) from None
+    return tokens

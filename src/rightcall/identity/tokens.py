@@ -11,6 +11,7 @@ the token; whoever presents it may be told.
 """
 
 from collections.abc import Collection, Mapping
+from time import time
 from typing import Any, Final, Literal
 
 from joserfc import jws
@@ -19,10 +20,13 @@ from joserfc.jwa import JWSAlgModel
 from msgspec import DecodeError, Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
-from rightcall.identity.keys import LONGEST_ID, Key
+from rightcall.errors import IdentityError
+from rightcall.identity.callers import LONGEST_TOKEN, Refusal, Why
+from rightcall.identity.discovery import Provider, discover_issuer
+from rightcall.identity.documents import Reach, fetch_document
+from rightcall.identity.keys import LONGEST_ID, Key, Keys
+from rightcall.policy.settings import IdentitySettings, Policy
 
-LONGEST: Final = 16_384
-"""Bytes of a token. Those with hundreds of groups have a few thousand."""
 LONGEST_SUBJECT: Final = 255
 _MOST_AUDIENCES: Final = 50
 _LATEST: Final = 253_402_300_800
@@ -30,38 +34,6 @@ _LATEST: Final = 253_402_300_800
 
 Kind = Literal["access", "id"]
 """What a token is for: calling us, or telling the console who logged in."""
-Why = Literal[
-    "malformed", "too_large", "algorithm", "header", "unknown_key", "signature", "kind", "issuer", "audience",
-    "expired", "not_yet", "claims", "nonce", "scope", "unmapped", "unavailable",
-]  # fmt: skip
-TOLD: Final[Mapping[Why, str]] = {
-    "malformed": "the token is not a signed JWT",
-    "too_large": f"the token is longer than {LONGEST:,} bytes",
-    "algorithm": "the token is signed with an algorithm that is not allowed",
-    "header": "the header of the token asks for something that is not supported",
-    "unknown_key": "the token is signed with a key that the identity provider does not publish",
-    "signature": "the signature of the token is wrong",
-    "kind": "the token is not an access token, or is bound to a key of its client",
-    "issuer": "the token comes from another issuer",
-    "audience": "the token is meant for another audience",
-    "expired": "the token has expired",
-    "not_yet": "the token is not valid yet",
-    "claims": "the token lacks a claim that is needed, or has one of the wrong type",
-    "nonce": "the token belongs to another login",
-    "scope": "the token lacks a scope that is needed",
-    "unmapped": "the policy has no caller for whoever this token is about",
-    "unavailable": "tokens of the identity provider cannot be checked now",
-}
-
-
-class Refusal(Struct, frozen=True):
-    """Why a token does not count."""
-
-    why: Why
-
-    @property
-    def told(self) -> str:
-        return TOLD[self.why]
 
 
 class Terms(Struct, frozen=True):
@@ -111,7 +83,7 @@ class _Allowed(jws.JWSRegistry):
     """Which algorithm is used is decided before: `read_token` and the key."""
 
     max_header_length = 4096
-    max_payload_length = LONGEST
+    max_payload_length = LONGEST_TOKEN
     max_signature_length = 1400
 
     def get_alg(self, name: str) -> JWSAlgModel:
@@ -129,18 +101,10 @@ _OTHER_USES: Final = frozenset(("id", "refresh", "offline", "logout"))
 """What some providers call, in `typ` or `token_use` of the claims, a token that is not for calling anybody."""
 
 
-def looks_like_token(text: bytes) -> bool:
-    """Whether it is worth reading: a JWT begins with the quoted brace of its header, and has three parts.
-
-    >>> looks_like_token(b"eyJhbGciOiJSUzI1NiJ9.e30.c2ln"), looks_like_token(b"sk-a.b.c")
-    (True, False)
-    """
-    return text.startswith(b"ey") and text.count(b".") == 2
-
-
-def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
-    """A token taken apart. What its header says is only compared with what is allowed."""
-    if len(token) > LONGEST:
+def read_token(token: bytes, algorithms: Collection[str] | None) -> Written | Refusal:
+    """A token taken apart. What its header says is only compared with what is allowed; None: it is only looked whose
+    token it is."""
+    if len(token) > LONGEST_TOKEN:
         return Refusal("too_large")
     try:
         signature = jws.extract_compact(token, registry=_REGISTRY)
@@ -151,7 +115,7 @@ def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
     if not is_object(header) or not is_object(claims):
         return Refusal("malformed")
     algorithm, key = header.get("alg"), header.get("kid")
-    if not isinstance(algorithm, str) or algorithm not in algorithms:
+    if not isinstance(algorithm, str) or (algorithms is not None and algorithm not in algorithms):
         return Refusal("algorithm")
     if "crit" in header or "b64" in header or not (key is None or (isinstance(key, str) and len(key) <= LONGEST_ID)):
         return Refusal("header")
@@ -225,3 +189,39 @@ def _moment(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST:
         return None
     return float(value)
+
+
+# ── one provider ──
+
+
+class Issuer:
+    """One provider of the policy. Its metadata and its keys are asked for when somebody first needs them."""
+
+    def __init__(self, settings: IdentitySettings, policy: Policy) -> None:
+        self.settings = settings
+        self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
+        self.keys = Keys(self._load)
+        self.terms = Terms(
+            settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
+        )
+
+    async def metadata(self) -> Provider:
+        """Raises IdentityError."""
+        return await discover_issuer(self.settings.issuer, self.reach, openid=True)
+
+    async def _load(self) -> dict[str, Any]:
+        address = (await self.metadata()).jwks_uri
+        found = await fetch_document(address, self.reach) if address else None
+        if found is None:
+            raise IdentityError("the identity provider publishes no keys (jwks_uri)")
+        return found
+
+    async def check(self, written: Written, terms: Terms | None = None, now: float | None = None) -> Claims | Refusal:
+        """What a token says, where it counts for this provider."""
+        try:
+            key = await self.keys.find(written.key, written.algorithm)
+        except IdentityError:
+            return Refusal("unavailable")
+        if key is None:
+            return Refusal("unknown_key")
+        return check_token(written, key, terms or self.terms, time() if now is None else now)
