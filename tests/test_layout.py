@@ -161,7 +161,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (top in MAY_LOAD_IN_BATCH and found.late and part_of(found.source) == "batch")
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
-        and not (top in MAY_LOAD_IN_IDENTITY and found.file.parent.name == "identity" and found.file.stem in OF_TOKENS)
+        and not (top in MAY_LOAD_IN_IDENTITY and (found.late or found.file.stem in OF_TOKENS))
         and not (top in MAY_LOAD_IN_POSTGRES and found.file.parent.name == "postgres" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_ENGINES and found.file.stem == "engines" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)

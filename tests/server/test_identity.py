@@ -231,7 +231,9 @@ def test_a_proxied_call_is_recorded_with_the_identity(site: Site, provider: Open
     )
     body = {"model": "m", "messages": [], "tools": [{"type": "function", "function": function}]}
     token = provider.token(groups=["platform"])
-    got = site.ask("POST", "/v1/chat/completions", {"x-rightcall-token": token, "content-type": "application/json"}, body)
+    got = site.ask(
+        "POST", "/v1/chat/completions", {"x-rightcall-token": token, "content-type": "application/json"}, body
+    )
     assert got.status == 200
     while not (found := [one for one in recorded(site) if one.decision == "passed"]):
         pass

@@ -81,7 +81,7 @@ class OpenId:
         self.client, self.secret = "console", ""
         self.change: Callable[[dict[str, Any]], dict[str, Any]] = lambda claims: claims
         """What an ID token says, before it is signed."""
-        self._codes: dict[str, dict[str, str]] = {}
+        self.codes: dict[str, dict[str, str]] = {}
         self._path = path
         provider = self
 
@@ -151,7 +151,7 @@ class OpenId:
                 return
             found = {
                 "/.well-known/openid-configuration": lambda: self.metadata, "/jwks": lambda: self.keys,
-                "/token": lambda: self._grant(form or {}, to.headers.get("authorization", "")),
+                "/token": lambda: self.grant(form or {}, to.headers.get("authorization", "")),
             }.get(path, lambda: 404)()  # fmt: skip
         if isinstance(found, int):
             _send(to, found, b"{}")
@@ -161,13 +161,13 @@ class OpenId:
     def authorize(self, query: dict[str, str]) -> str:
         """Where the browser is sent: its user says yes at once."""
         code = token_urlsafe(16)
-        self._codes[code] = query
+        self.codes[code] = query
         back = {"code": code, "state": query.get("state", ""), "iss": self.issuer}
         return f"{query.get('redirect_uri', '')}?{urlencode(back)}"
 
-    def _grant(self, form: dict[str, str], authorization: str) -> Any:
+    def grant(self, form: dict[str, str], authorization: str) -> Any:
         self.forms.append(form | {"authorization": authorization})
-        asked = self._codes.pop(form.get("code", ""), None)
+        asked = self.codes.pop(form.get("code", ""), None)
         challenge = b64(sha256(form.get("code_verifier", "").encode()).digest())
         if asked is None or challenge != asked.get("code_challenge") or asked.get("code_challenge_method") != "S256":
             return 400
