@@ -47,8 +47,9 @@ def sign(request: Any, refresh_token: bool = False) -> str:
     now = int(time.time())
     claims = {
         "iss": settings.OAUTH2_PROVIDER["OIDC_ISS_ENDPOINT"], "sub": name, "client_id": request.client.client_id,
-        "aud": getattr(request, "resource", None) or [], "iat": now, "exp": now + int(request.expires_in), "jti": uuid4().hex,
-        "scope": " ".join(request.scopes or ()), "groups": GIVEN["groups"].get(name, []),
+        "aud": getattr(request, "resource", None) or [], "jti": uuid4().hex, "iat": now,
+        "exp": now + int(request.expires_in), "scope": " ".join(request.scopes or ()),
+        "groups": GIVEN["groups"].get(name, []),
     }  # fmt: skip
     token = jwt.JWT(header={"alg": "RS256", "typ": "at+jwt", "kid": KEY.thumbprint()}, claims=claims)
     token.make_signed_token(KEY)
