@@ -1,4 +1,4 @@
-"""The authorisation scenarios of the official conformance suite for clients: which there are, and runs of one of them."""
+"""The authorisation scenarios of the official conformance suite for clients: which there are, and a run of one."""
 
 import json
 import os
@@ -20,7 +20,7 @@ class Scenario(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the suite says of one run: checks that passed, all others but those for information, and what the client said."""
+    """What the suite says of one run: how many checks passed, what the others are, and what the client printed."""
 
     passed: int
     others: dict[str, str]
