@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 BACK = "http://127.0.0.1:9/callback"
 SDK_CLIENTS = ("python", "typescript 1", "typescript 2")
 QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-_SHOWN = re.compile(r"https?://\S+code_challenge=[^\s\x07\x1b]+")
+_SHOWN = re.compile(r"https?://[^\s\x07\x1b]+code_challenge=[^\s\x07\x1b]+")
 
 
 def call_by_sdk(kind: str, url: str, tool: str, person: Person, npm_bin: Path) -> str:
