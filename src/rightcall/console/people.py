@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
+from rightcall.identity.callers import check_caller
 from rightcall.policy.types import Credential, May
 from rightcall.record.notes import note_change
 from rightcall.record.tables import Tables
-from rightcall.server.access import check_caller
 
 PREFIX: Final = "rcp_"
 """How every credential of a person begins, so that secret scanners and our own redaction know one."""

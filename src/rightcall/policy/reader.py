@@ -454,7 +454,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
-    known = ("version", "gate", *TABLES, "servers", "router", *_SECTIONS)
+    known = ("version", "gate", *TABLES, "servers", "router", "identity", *_SECTIONS)
     _refuse_misplaced(source, document, known)
     router = read_router(source, document)
     source.keys((), document, known)
@@ -465,10 +465,17 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         settings["packs"] = tuple(
             os.path.join(folder, name) if is_pack_path(name) else name for name in settings["packs"]
         )
+    rules, identity = read_settings(source, document), ()
+    if "identity" in document:
+        from rightcall.policy.identities import read_identity, with_stages  # late: few policies name a provider
+
+        identity = read_identity(source, document)
+        rules = with_stages(source, identity, rules)
     return Policy(
         **settings,
         servers=read_servers(source, document, folder),
-        settings=read_settings(source, document),
+        settings=rules,
+        identity=identity,
         router=router,
         **{
             name: laid_over(source, (name,), document.get(name, {}), readers, defaults)

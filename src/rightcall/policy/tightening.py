@@ -349,7 +349,7 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
         "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
-        "console": ("console",), "telemetry": ("telemetry",),
+        "console": ("console",), "telemetry": ("telemetry",), "identity": ("identity",),
     },
     Settings: {
         "approvals": ("approvals",), "callers": ("callers",), "audit": ("audit",), "store": ("store",),
@@ -376,6 +376,7 @@ _MEANINGS = (
     (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
     (("web",), "lets tools fetch more"),
     (("console",), "opens the console to others, or shows it elsewhere"),
+    (("identity",), "lets in whoever has a token of that provider"),
     (("telemetry",), "sends traces to where the environment says"),
     (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
     (("audit", "path"), "keeps the audit log outside the folder"),
