@@ -39,13 +39,22 @@ def call_by_sdk(kind: str, url: str, tool: str, person: Person, npm_bin: Path) -
 
 async def _by_python(url: str, tool: str, person: Person) -> str:
     async with sdk_client(url, person) as client:
-        return texts(await client.call_tool(tool, {}))
+        return texts(await client.call_tool(tool, {"text": "hello"}))
 
 
 def call_by_inspector(url: str, tool: str, person: Person, npm_bin: Path, home: Path) -> str:
     """It waits at a loopback address for the browser."""
     command = [str(npm_bin / "mcp-inspector"), "--cli", "--server-url", url, "--method", "tools/call"]
-    options = ["--tool-name", tool, "--format", "json", "--callback-url", "http://127.0.0.1:0/oauth/callback"]
+    options = [
+        "--tool-name",
+        tool,
+        "--tool-arg",
+        "text=hello",
+        "--format",
+        "json",
+        "--callback-url",
+        "http://127.0.0.1:0/oauth/callback",
+    ]
     own = {"HOME": str(home), "MCP_INSPECTOR_SECRET_STORE": "memory"}
     with Terminal(*options, command=command, columns=5000, **own) as screen:
         person.open(shown_link(screen))

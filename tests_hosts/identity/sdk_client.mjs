@@ -53,7 +53,7 @@ const connected = async (authProvider) => {
 }
 
 const client = await connected(login)
-const result = await client.callTool({ name: tool, arguments: {} })
+const result = await client.callTool({ name: tool, arguments: { text: 'hello' } })
 console.log(JSON.stringify(result.content))
 await client.close()
 process.exit(0)
