@@ -47,9 +47,7 @@ POLICY = """\
 version = 1
 [policy]
 repeats = 0
-[servers.tools]
-command = {command}
-effects = {{ echo = ["read"] }}
+{servers}
 [identity]
 issuer = "{issuer}"
 audience = "http://127.0.0.1:{port}/mcp"
@@ -57,17 +55,23 @@ scopes = ["mcp:read"]
 {more}
 [identity.map]
 "group:engineers" = {{ caller = "staff/{{sub}}", may = "approve", person = "{{sub}}" }}
+"subject:machine" = {{ caller = "machines" }}
 """
 
 
-@contextmanager
-def guarded(issuer: str, folder: Path, more: str = "", **variables: str) -> Generator[Guarded]:
-    """`more` are lines of `[identity]`."""
-    port = free_port()
+def tools(folder: Path) -> str:
+    """A server with the tool `echo`."""
     (behind := folder / "behind").mkdir()
     command = json.dumps(tool_server(behind)["command"])
+    return f'[servers.tools]\ncommand = {command}\neffects = {{ echo = ["read"] }}'
+
+
+@contextmanager
+def guarded(issuer: str, folder: Path, servers: str = "", more: str = "", **variables: str) -> Generator[Guarded]:
+    """`servers` are the tables of the servers behind it, `more` lines of `[identity]`."""
+    port = free_port()
     policy = folder / "rightcall.toml"
-    policy.write_text(POLICY.format(command=command, issuer=issuer, port=port, more=more))
+    policy.write_text(POLICY.format(servers=servers or tools(folder), issuer=issuer, port=port, more=more))
     serve = [*RIGHTCALL, "serve", "--practice", "--json", "--port", str(port), "--policy", str(policy)]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(

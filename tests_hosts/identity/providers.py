@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 HERE = Path(__file__).parent
 CERTIFIED, TOOLKIT = "oidc-provider", "django-oauth-toolkit"
 PROVIDERS = (CERTIFIED, TOOLKIT)
@@ -36,6 +38,13 @@ class Provider:
         self._process.stdin.write(json.dumps(orders) + "\n")
         self._process.stdin.flush()
         self._told()
+
+    def machine_token(self, resource: str, scopes: str = SCOPES[0]) -> str:
+        """For the machine that is registered beforehand."""
+        metadata = httpx.get(f"{self.issuer}/.well-known/openid-configuration").json()
+        form = {"grant_type": "client_credentials", "scope": scopes, "resource": resource}
+        answer = httpx.post(metadata["token_endpoint"], data=form, auth=(MACHINE, MACHINE_SECRET))
+        return answer.json()["access_token"]
 
     def _told(self) -> dict[str, Any]:
         assert self._process.stdout is not None
