@@ -29,6 +29,7 @@ def bearing(url: str, token: str) -> Starlette:
 
     async def pass_on(request: Request) -> Response:
         assert request.scope["server"] is not None
+        # Host and Origin name this port, and are meant for the other.
         own, theirs = ":{}".format(request.scope["server"][1]), f":{urlsplit(url).port}"
         headers = [
             (name, value.strip().replace(own, theirs)) for name, value in request.headers.items()
