@@ -63,7 +63,7 @@ TOLD: Final[Mapping[Why, str]] = {
     "header": "the header of the token asks for something that is not supported",
     "unknown_key": "the token is signed with a key that the identity provider does not publish",
     "signature": "the signature of the token is wrong",
-    "kind": "the token is not an access token, or is bound to a key of its client",
+    "kind": "the token is of another kind than is needed here, or is bound to a key of its client",
     "issuer": "the token comes from another issuer",
     "audience": "the token is meant for another audience",
     "expired": "the token has expired",

@@ -59,7 +59,9 @@ def read_identity(source: Source, document: Table) -> tuple[IdentitySettings, ..
     found = [_provider(source, ("identity", at), source.table(("identity", at), one)) for at, one in enumerate(tables)]
     for at, one in enumerate(found):
         if any(one.issuer == other.issuer for other in found[:at]):
-            raise source.wrong(("identity", at, "issuer"), "stands twice: one issuer has one table")
+            raise source.wrong(
+                ("identity", at, "issuer"), "is named by another table already: write one table for each issuer"
+            )
         if one.resource and one.resource != next(other.resource for other in found if other.resource):
             raise source.wrong(("identity", at, "resource"), "differs from that of another table: the gateway has one")
     return tuple(found)
