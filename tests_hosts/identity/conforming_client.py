@@ -1,7 +1,8 @@
 """The client under test of the official conformance suite: our gateway, with the suite's server behind it.
 
-`python conforming_client.py URL`, as the suite starts it. Whatever the gateway refuses for want of a login is followed by
-that login, as a person would do it, at most three times; a person follows a server to another provider when asked to."""
+`python conforming_client.py URL`, as the suite starts it. Whatever the gateway refuses for want of a login is followed
+by that login, as a person would do it, at most three times. Asked to, the person follows a server to another provider.
+"""
 
 import asyncio
 import json
@@ -22,6 +23,12 @@ from rightcall.mcp.session import ServerGone
 from support.gateways import once, shared_of
 
 MOST_LOGINS = 3
+MACHINES = {
+    f"auth/{name}"
+    for name in (
+        "client-credentials-basic", "client-credentials-jwt", "enterprise-managed-authorization", "wif-jwt-bearer",
+    )
+}  # fmt: skip
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """Which the suite knows, and nobody fetches."""
 
@@ -35,7 +42,12 @@ def keys(scenario: str, given: dict[str, str], folder: Path) -> dict[str, Any]:
     if "private_key_pem" in given:
         (file := folder / "key.pem").write_text(given["private_key_pem"])
         known["private_key"] = str(file)
-    if scenario in ("auth/client-credentials-basic", "auth/client-credentials-jwt"):
+    if (assertion := given.get("valid_jwt") or given.get("idp_id_token")) is not None:
+        (file := folder / "assertion").write_text(assertion)
+        known["assertion_file"] = str(file)
+    if "idp_token_endpoint" in given:
+        known |= {"exchange_url": given["idp_token_endpoint"], "exchange_client_id": given["idp_client_id"]}
+    if scenario in MACHINES:
         known["login"] = "machine"
     return known or ({"client_id": DOCUMENT} if scenario == "auth/basic-cimd" else {})
 
@@ -74,7 +86,7 @@ async def call(gateway: SharedGateway, person: Person) -> str:
     """What the tool answered, after as many logins as it took."""
     for logins in range(MOST_LOGINS + 1):
         answer = await asked(gateway)
-        print(answer, file=sys.stderr)
+        sys.stderr.write(f"{answer}\n")
         if "rightcall login" not in answer:
             return answer
         if logins < MOST_LOGINS:
@@ -85,10 +97,9 @@ async def call(gateway: SharedGateway, person: Person) -> str:
 async def main(url: str, folder: Path) -> None:
     given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     server = {"url": url, "effects": ["read"], **keys(os.environ["MCP_CONFORMANCE_SCENARIO"], given, folder)}
+    policy = {"version": 1, "policy": {"repeats": 0}, "servers": {"suite": server}}
     with Person() as person:
-        async with shared_of(
-            {"version": 1, "policy": {"repeats": 0}, "servers": {"suite": server}}, open_link
-        ) as gateway:
+        async with shared_of(policy, open_link) as gateway:
             await once(gateway, "tools/list")
             for _ in range(2):
                 answer = await call(gateway, person)

@@ -17,7 +17,9 @@ from typing import Any, Final
 from msgspec import json
 
 from rightcall.base.http.answers import Headers, header_of
+from rightcall.base.text import escaped
 from rightcall.errors import IdentityError
+from rightcall.identity.discovery import Provider
 
 ALGORITHM: Final = "ES256"
 _CURVE: Final = "P-256"
@@ -53,6 +55,14 @@ class Prover:
             return False
         self.nonce = said
         return True
+
+
+def new_key_for(provider: Provider) -> str:
+    """Raises IdentityError where the provider binds no tokens."""
+    if ALGORITHM not in provider.proof_algorithms:
+        where = escaped(provider.issuer, 100)
+        raise IdentityError(f"the server wants tokens that are bound to a key (DPoP), which {where} does not give")
+    return new_key()
 
 
 def new_key() -> str:
