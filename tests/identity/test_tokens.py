@@ -132,7 +132,7 @@ HOSTILE: dict[str, tuple[Callable[[World], str | bytes], Why]] = {
     "payload that is not encoded": (lambda w: w.provider.token(header={"b64": True}), "header"),
     "a logout token": (lambda w: w.provider.token(header={"typ": "logout+jwt"}), "kind"),
     "a proof of a key": (lambda w: w.provider.token(header={"typ": "dpop+jwt"}), "kind"),
-    "a type that is a number": (lambda w: w.provider.token(header={"typ": 1}), "signature"),
+    "a type that is a number": (lambda w: w.provider.token(header={"typ": 1}), "kind"),
     "a security event": (lambda w: w.provider.token(header={"typ": "secevent+jwt"}), "kind"),
     # the signature
     "no signature": (lambda w: w.provider.token().rpartition(".")[0] + ".", "signature"),

@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
+from shlex import quote
 from time import monotonic
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
@@ -111,7 +112,7 @@ class Want(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def command(self) -> str:
         """What a person runs."""
-        return f"rightcall login {self.server}" + (f" --as {self.caller}" if self.caller else "")
+        return f"rightcall login {self.server}" + (f" --as {quote(self.caller)}" if self.caller else "")
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):

@@ -182,7 +182,7 @@ class HttpLink:
             self._session = given.decode("latin-1")
         if status == 404 and self._session is not None and kind != b"application/json":
             self._forgotten(id)
-        elif kind == b"application/json":
+        elif kind == b"application/json" and not 300 <= status < 400:
             await self._whole(id, incoming)
         elif status < 300 and kind == b"text/event-stream":
             await self._followed(id, incoming)

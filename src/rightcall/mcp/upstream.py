@@ -335,7 +335,12 @@ class Upstream:
         return self.state == "starting" and not self._is_tried.is_set()
 
     async def tried(self, seconds: float) -> None:
-        """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait."""
+        """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait, but
+        for a look whether somebody has logged in."""
+        if self.state == "waiting" and self.awaits_login:
+            with suppress(ServerGone):
+                await self.ready(seconds)
+            return
         left = self._began + seconds - asyncio.get_running_loop().time()
         if self._is_tried.is_set() or left <= 0:
             return
@@ -359,7 +364,7 @@ class Upstream:
             left = until - loop.time()
             if self.state == "waiting" and self.awaits_login:
                 if self.starts > tried:
-                    raise LoginMissing(self.told())
+                    raise LoginMissing(self.problem)
                 self._sooner.set()  # somebody may have logged in just now
             elif left <= 0 or (self.state == "waiting" and self._retry_at - loop.time() > PATIENCE):
                 raise ServerGone(self.told())

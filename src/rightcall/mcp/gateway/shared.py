@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import wire_name
 from rightcall.errors import ToolFailure
+from rightcall.executor.calls import identity_now
 from rightcall.executor.door import Door
 from rightcall.executor.toolbox import other_names
 from rightcall.mcp.gateway.forward import asks, era_of
@@ -35,8 +36,8 @@ from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.links import for_caller, open_link
 from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, mirrored, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.session import ServerGone, ServerSlow, Session, SessionExpired, spawn
-from rightcall.mcp.upstream import Opening, envelope_for, headers_for
+from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow, Session, SessionExpired, spawn
+from rightcall.mcp.upstream import Opening, Upstream, envelope_for, headers_for
 from rightcall.record.notes import remember_tools
 
 ABILITIES: Final = (
@@ -269,16 +270,18 @@ class SharedGateway:
         upstream = self.first.upstream(server)
         return upstream is not None and upstream.state == "ready"
 
-    def group_of(self, capabilities: Mapping[str, Any], caller: str) -> Gateway:
+    def group_of(self, capabilities: Mapping[str, Any], caller: str = "") -> Gateway:
         """The gateway of this caller's clients of the new era that can do this."""
         group = self._split(_group(capabilities, "new"), caller)
         return self._opened(group if self._has_room(group) else _NOTHING)
 
     def _split(self, group: Group, caller: str) -> Group:
-        """Of this caller alone, where any server knows its callers by a login of each."""
-        return (
-            replace(group, caller=caller) if any(one.per_caller for one in self.door.policy.servers.values()) else group
-        )
+        """Of this caller alone, where any server knows its callers by a login of each; of one person, where an identity
+        provider says who it is: several may be one caller."""
+        if not any(one.per_caller for one in self.door.policy.servers.values()):
+            return group
+        issuer, subject = identity_now()
+        return replace(group, caller=f"{issuer}#{subject}" if issuer else caller)
 
     def _has_room(self, group: Group) -> bool:
         if group in self._groups or group.own > 0:
@@ -418,7 +421,7 @@ class ServerSource:
 
     def away(self) -> Mapping[str, str]:
         upstreams = [] if self._gateway is None else self._gateway.upstreams()
-        return {one.name: _why(one.state, one.problem) for one in upstreams if one.session is None}
+        return {one.name: _why(one) for one in upstreams if one.session is None}
 
     def settle(self, seconds: float) -> None:
         with suppress(TimeoutError, ToolFailure):
@@ -491,6 +494,8 @@ class ServerSource:
             raise ToolFailure(
                 f"The server {server} {slow}. The call was cancelled; whether it had an effect is not known."
             ) from None
+        except LoginMissing as gone:
+            raise ToolFailure(f"The server {server} cannot be used: {gone}. The call was not sent.") from None
         except ServerGone as gone:
             raise ToolFailure(f"The server {server} gave no answer: {gone}.") from None
 
@@ -542,10 +547,12 @@ def _plain(server: str, answer: Answer) -> Any:
     return "\n".join(texts) if len(texts) == len(pieces) else pieces
 
 
-def _why(state: str, problem: str) -> str:
-    if state == "starting" and not problem:
+def _why(upstream: Upstream) -> str:
+    if upstream.awaits_login:
+        return f"cannot be used: {upstream.problem}"
+    if upstream.state == "starting" and not upstream.problem:
         return "has not started yet"
-    return f"is not running: {problem or 'it was not started'}"
+    return f"is not running: {upstream.problem or 'it was not started'}"
 
 
 class _Names:
