@@ -1,4 +1,4 @@
-"""Tokens of an identity provider at the proxy and at `/mcp`: who comes in, what is recorded, and what nobody passes on."""
+"""Tokens of an identity provider at the proxy and at `/mcp`: who comes in, what is recorded, what nobody passes on."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -90,6 +90,10 @@ class Service:
         self._thread.join()
 
 
+_LASTING = ("authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code")
+"""Ways of people, who are not to be asked each time."""
+
+
 class Provider(Service):
     """An authorisation server: registration, code with PKCE, device codes, client credentials, rotation, revocation.
     `metadata` is laid over its document, where None takes a key away; `redirected` over its redirects."""
@@ -100,6 +104,8 @@ class Provider(Service):
         self.redirected: dict[str, str | None] = {}
         self.granted: dict[str, Any] = {}
         """Laid over the answers of the token endpoint."""
+        self.refused: set[str] = set()
+        """Ways of machines to a token that it does not take."""
         self.life = 3600
         self.pending = 0
         """How many times a device is told to wait."""
@@ -184,8 +190,8 @@ class Provider(Service):
                     self.pending -= 1
                     return 400, {}, {"error": "authorization_pending"}
                 asked = self.codes.pop(form["device_code"], None)
-            case "client_credentials":
-                asked = form
+            case "client_credentials" | "urn:ietf:params:oauth:grant-type:jwt-bearer" as grant:
+                asked = None if grant in self.refused else form
             case _:
                 asked = None
         if asked is None:
@@ -194,7 +200,7 @@ class Provider(Service):
         about = {"resource": form.get("resource", ""), "scope": asked.get("scope", "")}
         self.access[access] = about
         found: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "expires_in": self.life}
-        if form["grant_type"] != "client_credentials":
+        if form["grant_type"] in _LASTING:
             self.refresh[refresh] = about
             found["refresh_token"] = refresh
         found |= {"scope": about["scope"]} if about["scope"] else {}

@@ -494,6 +494,45 @@ private_key = ""
 # true: serve other addresses without TLS, behind your own proxy that has TLS.
 plain_http = false
 
+# ── Identity: tokens of an OpenID provider at proxy and gateway, and logins to the console ──────────────────
+
+#[identity]
+# The provider, letter by letter as its tokens name it.
+#issuer = "https://login.example.org"
+# What tokens for this gateway name as their audience: one text or a list.
+#audience = "https://gateway.example.org/mcp"
+# The provider's name on the login page. Not set: its host.
+#name = "Example"
+# Algorithms that a token may be signed with.
+#algorithms = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"]
+# Seconds by which the provider's clock may differ.
+#leeway = 30
+# Scopes that a token must have, and that clients are told to ask for.
+#scopes = ["mcp"]
+# The claim that lists the groups; with dots, one within another.
+#groups = "groups"
+# The address of `/mcp` that clients use, behind a balancer.
+#resource = "https://gateway.example.org/mcp"
+# The client of the console at the provider; its redirect URI is the console's address with /login/back.
+#client_id = "rightcall-console"
+# The environment variable with the secret of that client, where it has one.
+#client_secret_env = "RIGHTCALL_CLIENT_SECRET"
+# Scopes that the console asks for.
+#login_scopes = ["openid", "profile", "email"]
+# Seconds after which people log in again.
+#session = 28_800
+
+# Who is who. The first line that fits counts; whom none fits is refused.
+#[identity.map]
+# A group: its members call as one caller, whose stage may be said here.
+#"group:platform" = { caller = "platform", stage = "limited-write" }
+# What people may do in the console, and the claim that is their name there.
+#"group:oncall" = { may = "approve", person = "{email}" }
+# A claim, with `*` for anything; `NAME/{claim}` is a caller of its own for each value.
+#"claim:email=*@example.org" = { caller = "staff/{email}", may = "look" }
+# Everybody else with a valid token; without this line they are refused.
+#"*" = { caller = "guest" }
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]

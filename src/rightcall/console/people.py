@@ -95,6 +95,13 @@ def people(tables: Tables) -> list[Credential]:
     return [one for one in tables.credentials() if one.kind == "person"]
 
 
+def identified_people(tables: Tables) -> list[Credential]:
+    """Those who came by an identity provider, each by one of the sessions that count."""
+    now, rows = tables.wall(), [one for one in tables.credentials() if one.kind == "session"]
+    found = {one.person: one for one in rows if one.by.startswith(BY_IDENTITY) and not _has_expired(one, now)}
+    return list(found.values())
+
+
 def person_named(tables: Tables, name: str) -> Credential | None:
     return next((one for one in people(tables) if one.person == name), None)
 

@@ -20,13 +20,15 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object
 from rightcall.base.json.strict import attempt
 from rightcall.base.text import escaped
 from rightcall.errors import IdentityError
 from rightcall.identity.discovery import Provider, read_scopes
-from rightcall.identity.documents import Reach, Reply, ask, origin_of, read_url, text_at
+from rightcall.identity.documents import Post, Reach, Reply, ask, origin_of, read_url, text_at
+from rightcall.identity.proofs import Prover
 from rightcall.identity.registration import Client, prove
 
 WAITING: Final = 300.0
@@ -37,6 +39,8 @@ _ERROR = re.compile(r"[a-z_]{1,40}\Z")
 _USER_CODE = re.compile(r"[A-Za-z0-9 -]{1,40}\Z")
 _LONGEST_LIFE: Final = 10 * 365 * 86_400
 _DEVICE: Final = "urn:ietf:params:oauth:grant-type:device_code"
+_JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_GRANT_TOKEN: Final = "urn:ietf:params:oauth:token-type:id-jag"
 _SHORTEST_POLL, _LONGEST_POLL = 1.0, 60.0
 
 
@@ -62,19 +66,32 @@ class Party(Struct, frozen=True):
     reach: Reach
     key: str = ""
     """The client's private key (PEM)."""
+    prover: Prover | None = None
+    """Binds the tokens to a key of their own."""
 
     async def request(self, form: Mapping[str, str], url: str = "") -> Reply:
         """At the token endpoint, or another of the provider's, with the client's proof of itself."""
         audience = self.provider.issuer if self.provider.is_told else self.provider.token_endpoint
+        at = url or self.provider.token_endpoint
         post = prove(self.client, (audience, self.key), form)
-        return await ask(url or self.provider.token_endpoint, self.reach, post)
+        if self.prover is None or url:
+            return await ask(at, self.reach, post)
+        reply = await ask(at, self.reach, _bound(post, self.prover.prove("POST", at)))
+        if error_code(reply) == "use_dpop_nonce" and self.prover.heed(reply.headers):
+            again = prove(self.client, (audience, self.key), form)  # an assertion counts once
+            reply = await ask(at, self.reach, _bound(again, self.prover.prove("POST", at)))
+        return reply
 
     async def token(self, **form: str) -> Tokens:
         """Raises IdentityError, TokenRefused."""
         if not self.provider.token_endpoint:
             raise IdentityError(f"{escaped(self.provider.issuer, 100)} has no token endpoint")
         whole = {**form, "resource": self.resource} if self.resource else form
-        return read_tokens(await self.request(whole))
+        return read_tokens(await self.request(whole), is_bound=self.prover is not None)
+
+
+def _bound(post: Post, proof: str) -> Post:
+    return replace(post, headers=(*post.headers, (b"dpop", proof.encode("ascii"))))
 
 
 class TokenRefused(IdentityError):
@@ -85,8 +102,9 @@ class TokenRefused(IdentityError):
         self.code = code
 
 
-def read_tokens(reply: Reply) -> Tokens:
-    """Raises IdentityError, which repeats nothing of the answer but the code of an error."""
+def read_tokens(reply: Reply, *, is_bound: bool = False) -> Tokens:
+    """Raises IdentityError, which repeats nothing of the answer but the code of an error; also where a token should be
+    bound to a key and is not."""
     where = escaped(origin_of(reply.target), 100)
     if reply.status != 200:
         raise TokenRefused(where, error_code(reply), reply.status)
@@ -94,8 +112,9 @@ def read_tokens(reply: Reply) -> Tokens:
     access, refresh = text_at(found, "access_token"), text_at(found, "refresh_token")
     if not _TOKEN.match(access) or (refresh and not _TOKEN.match(refresh)):
         raise IdentityError(f"{where} gave a token that cannot be sent")
-    if text_at(found, "token_type").lower() != "bearer":
-        raise IdentityError(f"{where} gave a token of a kind that is not used (expected Bearer)")
+    kind = "DPoP" if is_bound else "Bearer"
+    if text_at(found, "token_type").lower() != kind.lower():
+        raise IdentityError(f"{where} gave a token of a kind that is not used (expected {kind})")
     scopes = read_scopes(text_at(found, "scope")) if isinstance(found.get("scope"), str) else None
     return Tokens(access, refresh, end_of(found.get("expires_in")), scopes, _owner(text_at(found, "id_token")))
 
@@ -352,6 +371,34 @@ async def log_in_machine(party: Party, scopes: tuple[str, ...]) -> Tokens:
     if party.client.method == "none":
         raise IdentityError("a machine logs in with client_secret_env or private_key, which the policy does not name")
     return await party.token(grant_type="client_credentials", **({"scope": " ".join(scopes)} if scopes else {}))
+
+
+async def log_in_by_assertion(party: Party, scopes: tuple[str, ...], assertion: str) -> Tokens:
+    """With the signed word of another provider, which this one trusts (RFC 7523). Raises IdentityError."""
+    more = {"scope": " ".join(scopes)} if scopes else {}
+    return await party.token(grant_type=_JWT_BEARER, assertion=assertion, **more)
+
+
+async def exchange(party: Party, token: str, url: str, client: str) -> str:
+    """An ID token of the company's own provider for its word to the server's (RFC 8693, `id-jag`). That provider
+    decides who may use which server. Raises IdentityError, TokenRefused."""
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "requested_token_type": _GRANT_TOKEN,
+        "subject_token": token,
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "audience": party.provider.issuer,
+        "resource": party.resource,
+    }
+    reply = await ask(url, party.reach, Post(form=form | ({"client_id": client} if client else {})))
+    where = escaped(origin_of(reply.target), 100)
+    if reply.status != 200:
+        raise TokenRefused(where, error_code(reply), reply.status)
+    found = reply.document()
+    given = text_at(found, "access_token")
+    if text_at(found, "issued_token_type") != _GRANT_TOKEN or not is_token(given):
+        raise IdentityError(f"{where} did not exchange the token for one that {party.provider.issuer} would take")
+    return given
 
 
 async def renew(party: Party, refresh: str) -> Tokens:

@@ -61,7 +61,7 @@ class Keys:
 
     def __init__(self, load: Callable[[], Awaitable[Mapping[str, Any]]], now: Callable[[], float] = monotonic) -> None:
         self._load = load
-        self._now = now
+        self.now = now
         self._keys: tuple[Key, ...] = ()
         self._loaded: float | None = None
         self._asked: float | None = None
@@ -72,10 +72,10 @@ class Keys:
     async def find(self, id: str | None, algorithm: str) -> Key | None:
         """The key that a token names, for the algorithm that it names; None where the provider has no such key. Raises
         Unreachable."""
-        age = None if self._loaded is None else self._now() - self._loaded
+        age = None if self._loaded is None else self.now() - self._loaded
         if age is None or age >= KEPT:
             await self._ask()
-            if self._loaded is None or self._now() - self._loaded >= KEPT:
+            if self._loaded is None or self.now() - self._loaded >= KEPT:
                 raise Unreachable("the identity provider cannot be reached, and its keys are not known")
         elif age >= FRESH:
             self._ask_soon()
@@ -95,9 +95,9 @@ class Keys:
     def _ask_soon(self) -> asyncio.Task[None] | None:
         if self._asking is not None and not self._asking.done():
             return self._asking
-        if self._asked is not None and self._now() - self._asked < PAUSE:
+        if self._asked is not None and self.now() - self._asked < PAUSE:
             return None
-        self._asked = self._now()
+        self._asked = self.now()
         self._asking = asyncio.get_running_loop().create_task(self._take())
         return self._asking
 
@@ -107,7 +107,7 @@ class Keys:
         except IdentityError as error:
             log.warning("identity: the keys of the provider could not be read: %s", escaped(str(error), 300))
             return
-        self._loaded = self._now()
+        self._loaded = self.now()
         if [(one.id, one.algorithms, one.jose.as_dict()) for one in keys] != [
             (one.id, one.algorithms, one.jose.as_dict()) for one in self._keys
         ]:

@@ -24,7 +24,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.json.strict import attempt
 from rightcall.base.text import escaped
 from rightcall.errors import IdentityError
-from rightcall.identity import flows
+from rightcall.identity import flows, proofs
 from rightcall.identity.discovery import (
     Challenge,
     Provider,
@@ -37,6 +37,7 @@ from rightcall.identity.discovery import (
 )
 from rightcall.identity.documents import Post, Reach, ask, read_url, text_at
 from rightcall.identity.flows import DeviceCode, Party, Redirect, TokenRefused, Tokens
+from rightcall.identity.proofs import Prover
 from rightcall.identity.registration import Client, Means, choose_client, known_client
 from rightcall.identity.vault import Login, Reason, Secrets, Vault, Want, key_of
 from rightcall.policy.settings import Server, WebSettings
@@ -93,13 +94,22 @@ def means_of(server: Server) -> Means:
                 key = file.read(_MOST_KEY)
         except (OSError, UnicodeDecodeError):
             raise IdentityError(f"[servers.{server.name}] private_key cannot be read as a PEM file") from None
-    return Means(server.client_id, secret, key)
+    assertion = ""
+    if server.assertion_file:
+        try:
+            with open(server.assertion_file, encoding="ascii") as file:  # anew each time: whoever writes it, renews it
+                assertion = file.read(_MOST_KEY).strip()
+        except (OSError, UnicodeDecodeError):
+            raise IdentityError(f"[servers.{server.name}] assertion_file cannot be read") from None
+        if not flows.is_token(assertion):
+            raise IdentityError(f"[servers.{server.name}] assertion_file does not hold one token")
+    return Means(server.client_id, secret, key, assertion)
 
 
 def reach_of(server: Server, networks: Iterable[str] = (), web: WebSettings | None = None) -> Reach:
     """What may be asked on the way to a login: whatever the policy names, and the public internet."""
     web = web or WebSettings(networks=tuple(networks))
-    return Reach.of([server.url, *([server.issuer] if server.issuer else [])], web)
+    return Reach.of([one for one in (server.url, server.issuer, server.exchange_url) if one], web)
 
 
 # ── logging in ──
@@ -142,7 +152,8 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
         client=Client(provider.issuer, ""), scopes=scopes, at=time(), machine=server.login == "machine",
         networks=reach.rules.web.networks,
     )  # fmt: skip
-    about, secrets = await _entered(server, about, wish, reach, shown)
+    proof = proofs.new_key_for(provider) if challenge.scheme == "dpop" else ""
+    about, secrets = await _entered(server, about, wish, reach, shown, proof)
     async with vault.held(key):
         kept = vault.write(about, secrets)
         vault.drop_want(key)
@@ -164,7 +175,8 @@ _HELLO: Final[dict[str, Any]] = {
 async def _challenge(server: Server, want: Want | None, reach: Reach) -> Challenge:
     """What the server says to somebody without a login: what it said last, or what it says now."""
     if want is not None and want.metadata:
-        return Challenge("bearer", want.metadata, want.scopes, names_scopes=want.names_scopes)
+        scheme = "dpop" if want.bound else "bearer"
+        return Challenge(scheme, want.metadata, want.scopes, names_scopes=want.names_scopes)
     reply = await ask(server.url, reach, Post(json=_HELLO, is_probe=True))
     found = read_challenge(reply.headers) if reply.status in (401, 403) else Challenge()
     if want is not None and want.names_scopes:
@@ -204,35 +216,48 @@ def _choose_scopes(
     return tuple(scopes)
 
 
-async def _entered(server: Server, about: Login, wish: Wish, reach: Reach, shown: Shown) -> tuple[Login, Secrets]:
+async def _entered(
+    server: Server, about: Login, wish: Wish, reach: Reach, shown: Shown, proof: str
+) -> tuple[Login, Secrets]:
     means = means_of(server)
     provider, bound = about.provider, about.resource if about.provider.is_told else ""
+    prover = Prover(proof) if proof else None
     if about.machine:
-        party = Party(provider, known_client(provider, means), bound, reach, means.key)
-        return kept_as(about, party.client, await flows.log_in_machine(party, about.scopes))
+        party = Party(provider, known_client(provider, means), bound, reach, means.key, prover)
+        return kept_as(about, party.client, await _log_in_machine(server, means, party, about.scopes), proof)
     if not wish.device:
         flows.check_challenges(provider)
     redirect = Redirect()
     try:
         await redirect.open(server.redirect_port)
         client = await choose_client(provider, means, redirect.uri, " ".join(about.scopes), reach)
-        party = Party(provider, client, bound, reach, means.key)
+        party = Party(provider, client, bound, reach, means.key, prover)
         if wish.device:
             tokens = await flows.log_in_by_device(party, about.scopes, shown.device)
         else:
             tokens = await flows.log_in(party, about.scopes, redirect, shown.link, wish.seconds)
     finally:
         await redirect.aclose()
-    return kept_as(about, client, tokens)
+    return kept_as(about, client, tokens, proof)
 
 
-def kept_as(login: Login, client: Client, tokens: Tokens) -> tuple[Login, Secrets]:
+async def _log_in_machine(server: Server, means: Means, party: Party, scopes: tuple[str, ...]) -> Tokens:
+    """With what the policy gives: a secret, a key, or somebody else's word for who this machine works for."""
+    if not means.assertion:
+        return await flows.log_in_machine(party, scopes)
+    assertion = means.assertion
+    if server.exchange_url:
+        assertion = await flows.exchange(party, assertion, server.exchange_url, server.exchange_client_id)
+    return await flows.log_in_by_assertion(party, scopes, assertion)
+
+
+def kept_as(login: Login, client: Client, tokens: Tokens, proof: str) -> tuple[Login, Secrets]:
     """A login with new tokens, and its secrets apart."""
     about = replace(
         login, client=replace(client, secret=""), since=time(), until=tokens.until, who=tokens.who or login.who,
         scopes=login.scopes if tokens.scopes is None else tokens.scopes, renewable=bool(tokens.refresh), is_over=False,
     )  # fmt: skip
-    return about, Secrets(tokens.access, tokens.refresh, client.secret)
+    return about, Secrets(tokens.access, tokens.refresh, client.secret, proof)
 
 
 def party_of(server: Server, login: Login, secrets: Secrets) -> Party:
@@ -240,7 +265,8 @@ def party_of(server: Server, login: Login, secrets: Secrets) -> Party:
     key = means_of(server).key if login.client.method == "private_key_jwt" else ""
     client = replace(login.client, secret=secrets.client)
     bound = login.resource if login.provider.is_told else ""
-    return Party(login.provider, client, bound, reach_of(server, login.networks), key)
+    prover = Prover(secrets.proof) if secrets.proof else None
+    return Party(login.provider, client, bound, reach_of(server, login.networks), key, prover)
 
 
 async def log_out(server: Server, caller: str, vault: Vault) -> tuple[Login, bool] | None:
@@ -282,8 +308,9 @@ class Access:
         self._found: tuple[Login, Secrets] | None = None
         self._want: Want | None = None
         self._entering = asyncio.Lock()
+        self._prover: tuple[str, Prover] | None = None
 
-    async def headers(self) -> Headers:
+    async def headers(self, method: str = "POST") -> Headers:
         """None for a server that never asked for a login. Raises LoginNeeded, and IdentityError where a login is there
         and cannot be used now."""
         if self._server.per_caller and not self._caller:  # nobody in particular asks, so nobody is told of it
@@ -303,7 +330,16 @@ class Access:
                 secrets = await self._renewed(secrets.access)
             elif time() >= login.until:
                 raise LoginNeeded(self._wanted("expired"))
-        return [(b"authorization", b"Bearer " + secrets.access.encode("ascii"))]
+        token = secrets.access.encode("ascii")
+        if not secrets.proof:
+            return [(b"authorization", b"Bearer " + token)]
+        proof = self._prover_of(secrets).prove(method, self._server.url, secrets.access)
+        return [(b"authorization", b"DPoP " + token), (b"dpop", proof.encode("ascii"))]
+
+    def _prover_of(self, secrets: Secrets) -> Prover:
+        if self._prover is None or self._prover[0] != secrets.proof:
+            self._prover = secrets.proof, Prover(secrets.proof)
+        return self._prover[1]
 
     async def refused(self, answer: Answer, sent: Headers, *, is_last: bool) -> bool:
         """Whether it is worth to send a request again that the server has refused with 401 or 403. Raises LoginNeeded,
@@ -318,6 +354,8 @@ class Access:
         if found is None:
             raise LoginNeeded(self._wanted("login", challenge))
         login, secrets = found
+        if secrets.proof and challenge.error == "use_dpop_nonce" and self._prover_of(secrets).heed(answer.headers):
+            return not is_last  # the token is right; the server wants its own word in the proof
         if is_last:
             raise LoginNeeded(self._wanted("expired", challenge))
         if secrets.access and secrets.access != used:
@@ -344,7 +382,7 @@ class Access:
         known, told = self._want, challenge or Challenge()
         want = Want(
             server=self._server.name, url=self._server.url, caller=self._caller, reason=reason, scopes=told.scopes,
-            names_scopes=told.names_scopes, metadata=told.metadata[:2000], at=time(),
+            names_scopes=told.names_scopes, metadata=told.metadata[:2000], bound=told.scheme == "dpop", at=time(),
         )  # fmt: skip
         if known is not None and (challenge is None or replace(known, at=want.at) == want):
             return known
@@ -373,7 +411,7 @@ class Access:
             try:
                 party = party_of(self._server, login, secrets)
                 if login.machine:
-                    tokens = await flows.log_in_machine(party, login.scopes)
+                    tokens = await _log_in_machine(self._server, means_of(self._server), party, login.scopes)
                 else:
                     tokens = await flows.renew(party, secrets.refresh)
             except TokenRefused as refused:
@@ -381,7 +419,7 @@ class Access:
                     raise
                 self._keep(replace(login, is_over=True), Secrets(client=secrets.client))
                 raise LoginNeeded(self._wanted("expired", challenge)) from None
-            return self._keep(*kept_as(login, party.client, tokens))
+            return self._keep(*kept_as(login, party.client, tokens, secrets.proof))
 
     async def _enter(self) -> None:
         """The first login of a machine, which nobody has to approve."""
@@ -401,7 +439,8 @@ class Access:
 
 
 def _token_in(headers: Headers) -> str:
-    return next((value[7:].decode("ascii") for name, value in headers if name == b"authorization"), "")
+    sent = next((value for name, value in headers if name == b"authorization"), b"")
+    return sent.partition(b" ")[2].decode("ascii")
 
 
 # ── tokens that the policy brings ──
@@ -420,7 +459,7 @@ class TokenAccess:
         self._until = 0.0
         self._asking = asyncio.Lock()
 
-    async def headers(self) -> Headers:
+    async def headers(self, method: str = "POST") -> Headers:  # noqa: ARG002 # as `Access` has it
         """Raises IdentityError, which never repeats what a program printed."""
         if self._server.token_env:
             token = os.environ.get(self._server.token_env, "")

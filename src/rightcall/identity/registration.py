@@ -35,6 +35,8 @@ class Means(Struct, frozen=True):
     id: str = ""
     secret: str = ""
     key: str = ""
+    assertion: str = ""
+    """Another provider's signed word for who we are."""
 
     @property
     def is_document(self) -> bool:

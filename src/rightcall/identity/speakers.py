@@ -21,7 +21,7 @@ from msgspec import Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.identity.callers import LONGEST_TOKEN, Refusal, caller_of
-from rightcall.policy.settings import IdentitySettings, Policy
+from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
 if TYPE_CHECKING:
     from rightcall.identity.tokens import Issuer, Written
@@ -59,7 +59,7 @@ class Speakers:
     def __init__(self, policy: Callable[[], Policy], now: Callable[[], float] = time) -> None:
         self._policy = policy
         self._now = now
-        self._of: tuple[IdentitySettings, ...] = ()
+        self._of = DEFAULT_POLICY
         self._issuers: dict[str, Issuer] = {}
         self._algorithms = frozenset[str]()
         self._known: dict[bytes, _Known] = {}
@@ -69,15 +69,16 @@ class Speakers:
         return bool(self._policy().identity)
 
     def issuers(self) -> dict[str, Issuer]:
-        """Those of the policy in force. A change of the policy begins anew, keys and all. Raises ConfigError where the
-        library is missing that checks tokens."""
+        """Those of the policy in force. Where it says something else of them, all begins anew, keys and all. Raises
+        ConfigError where the library is missing that checks tokens."""
         policy = self._policy()
-        if policy.identity is not self._of:
-            issuer = _library().Issuer if policy.identity else None
-            self._issuers = {} if issuer is None else {one.issuer: issuer(one, policy) for one in policy.identity}
-            self._algorithms = frozenset(name for one in policy.identity for name in one.algorithms)
-            self._known = {}
-            self._of = policy.identity
+        if policy is not self._of:
+            if _terms(policy) != _terms(self._of):
+                issuer = _library().Issuer if policy.identity else None
+                self._issuers = {} if issuer is None else {one.issuer: issuer(one, policy) for one in policy.identity}
+                self._algorithms = frozenset(name for one in policy.identity for name in one.algorithms)
+                self._known = {}
+            self._of = policy
         return self._issuers
 
     def is_held_in(self, text: bytes) -> bool:
@@ -172,6 +173,11 @@ def _issuer_in(written: Written, issuers: dict[str, Issuer]) -> Issuer | None:
     """By the token's own word: what it is worth is seen with that provider's keys, and no other's."""
     named = written.issuer
     return issuers.get(named) if isinstance(named, str) else None
+
+
+def _terms(policy: Policy) -> tuple[object, ...]:
+    """What a policy says of providers, and of where they may be asked."""
+    return policy.identity, policy.web, policy.settings.urls
 
 
 def _library() -> Any:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwa import JWSAlgModel
+from joserfc.registry import Header
 from msgspec import DecodeError, Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
@@ -80,7 +81,7 @@ class Claims(Struct, frozen=True):
 
 
 class _Allowed(jws.JWSRegistry):
-    """Which algorithm is used is decided before: `read_token` and the key."""
+    """Which algorithm is used, and what else a header may say, is decided before: by `read_token` and the key."""
 
     max_header_length = 4096
     max_payload_length = LONGEST_TOKEN
@@ -88,6 +89,9 @@ class _Allowed(jws.JWSRegistry):
 
     def get_alg(self, name: str) -> JWSAlgModel:
         return self.algorithms[name]
+
+    def check_header(self, header: Header) -> None:
+        pass
 
 
 _REGISTRY: Final = _Allowed(strict_check_header=False)

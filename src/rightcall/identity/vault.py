@@ -50,6 +50,8 @@ class Secrets(Struct, frozen=True, omit_defaults=True):
     refresh: str = ""
     client: str = ""
     """The client's own secret, where the provider gave it one."""
+    proof: str = ""
+    """The private key (PEM) that the tokens are bound to, where they are."""
 
     def __repr__(self) -> str:
         return "Secrets(…)"
@@ -99,6 +101,8 @@ class Want(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scopes: tuple[str, ...] = ()
     names_scopes: bool = False
     metadata: str = ""
+    bound: bool = False
+    """It wants tokens that are bound to a key."""
     at: float = 0.0
 
     @property

@@ -297,7 +297,7 @@ class HttpLink:
         if access is None:
             return await self._client.send(method, self._target, sent, body)
         for is_last in (False, True):  # a second time with another token, where there is one
-            login = await access.headers()
+            login = await access.headers(method)
             incoming = await self._client.send(method, self._target, [*login, *sent], body)
             if incoming.status not in (401, 403):
                 break

@@ -482,7 +482,8 @@ def _way(server: Server) -> tuple[Any, ...]:
     """How a server is reached, and who we are there."""
     login = (
         server.login, server.client_id, server.client_secret_env, server.private_key, server.issuer, server.scopes,
-        server.per_caller, server.token_env, server.token_command,
+        server.per_caller, server.token_env, server.token_command, server.assertion_file, server.exchange_url,
+        server.exchange_client_id,
     )  # fmt: skip
     return server.command, server.url, dict(server.env), server.cwd, dict(server.headers), login
 

@@ -388,7 +388,11 @@ def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -
             kind = "url" if server.url else "command"
             raise source.wrong((*path, key), f"has no meaning beside `{kind}`")
     _check_login(source, path, table, server)
-    placed = {key: os.path.join(folder, text) for key in ("cwd", "private_key") if (text := getattr(server, key))}
+    placed = {
+        key: os.path.join(folder, text)
+        for key in ("cwd", "private_key", "assertion_file")
+        if (text := getattr(server, key))
+    }
     return replace(server, **placed) if placed else server
 
 
@@ -403,12 +407,16 @@ def _check_login(source: Source, path: KeyPath, table: Table, server: Server) ->
     if any(name.lower() == "authorization" for name in server.headers) and any(key in table for key in _LOGIN):
         raise source.wrong((*path, "headers"), "name `authorization`, which the login sets: leave one of them out")
     if server.login == "machine":
-        if not server.client_id or not (server.client_secret_env or server.private_key):
-            raise source.wrong(
-                (*path, "login"), "a machine needs `client_id`, with `client_secret_env` or `private_key`"
-            )
+        if not server.client_id or not (server.client_secret_env or server.private_key or server.assertion_file):
+            needed = "`client_secret_env`, `private_key` or `assertion_file`"
+            raise source.wrong((*path, "login"), f"a machine needs `client_id`, with {needed}")
         if server.per_caller:
             raise source.wrong((*path, "per_caller"), 'has no meaning beside `login = "machine"`')
+    elif server.assertion_file:
+        raise source.wrong((*path, "assertion_file"), 'has no meaning without `login = "machine"`')
+    for key in ("exchange_url", "exchange_client_id"):
+        if key in table and not server.assertion_file:
+            raise source.wrong((*path, key), "has no meaning without `assertion_file`")
 
 
 def _scopes(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -423,8 +431,8 @@ def _scopes(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
 _USE_ENV = "name the environment variable that holds it (`token_env`, `client_secret_env`), or a `token_command`"
 _SCOPE = regex(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 _LOGIN = (
-    "login", "client_id", "client_secret_env", "private_key", "issuer", "scopes", "redirect_port", "per_caller",
-    "token_env", "token_command",
+    "login", "client_id", "client_secret_env", "private_key", "assertion_file", "exchange_url", "exchange_client_id",
+    "issuer", "scopes", "redirect_port", "per_caller", "token_env", "token_command",
 )  # fmt: skip
 """What is said of the login at a server; the last two bring a token instead."""
 
@@ -482,6 +490,9 @@ _SERVER: Readers = {
     "client_id": exact_name,
     "client_secret_env": _variable,
     "private_key": file_path,
+    "assertion_file": file_path,
+    "exchange_url": web_address("https://login.example.org/token"),
+    "exchange_client_id": exact_name,
     "issuer": bare_address("https://login.example.org"),
     "scopes": _scopes,
     "redirect_port": whole(0, 65_535),

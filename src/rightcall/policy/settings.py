@@ -289,6 +289,11 @@ class Server(Struct, frozen=True):
     client_secret_env: str = ""
     private_key: str = ""
     """A file (PEM) to prove with that we are this client."""
+    assertion_file: str = ""
+    """A file with another provider's signed word for who this machine works for."""
+    exchange_url: str = ""
+    """Where that word is first exchanged for one to the server's provider; empty: it is one already."""
+    exchange_client_id: str = ""
     issuer: str = ""
     """Who gives the logins. Empty: whom the server names at the first login."""
     scopes: tuple[str, ...] = ()

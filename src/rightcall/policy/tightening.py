@@ -368,6 +368,8 @@ _MEANINGS = (
     (("servers", "*", "token_command"), "runs a program"),
     (("servers", "*", "client_secret_env"), "sends an environment variable"),
     (("servers", "*", "private_key"), "signs with a key of this machine"),
+    (("servers", "*", "assertion_file"), "sends a file of this machine"),
+    (("servers", "*", "exchange_url"), "sends logins to a provider"),
     (("servers", "*", "issuer"), "sends logins to a provider"),
     (("router", "*", "url"), "sends requests to a model"),
     (("router", "*", "key_env"), "sends an environment variable"),

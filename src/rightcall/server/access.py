@@ -481,7 +481,7 @@ class Guard:
         challenge = [(b"www-authenticate", self._speakers.challenge(origin, why))]
         if why is not None and why.why == "scope":
             return Complaint(403, "insufficient_scope", why.told, challenge)
-        return Complaint(401, "wrong_token", _NO_TOKEN if why is None else why.told, challenge)
+        return Complaint(401, "wrong_token", _LOG_IN if why is None else why.told, challenge)
 
     async def _speaker(self, scope: Scope, found: Found) -> Entered | Refusal | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
@@ -594,6 +594,10 @@ def _is_local(scope: Scope) -> bool:
 _NO_TOKEN = (
     "the access token is missing, wrong, revoked or expired: RightCall prints the base URL with it when it "
     "starts (http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
+)
+_LOG_IN = (
+    "the access token is missing, wrong, revoked or expired: send one of the identity provider as `Authorization: "
+    "Bearer TOKEN`, or one of this server as the header x-rightcall-token"
 )
 _NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
 _UNAVAILABLE = Complaint(
