@@ -670,7 +670,7 @@ async def _list_once(server: Server) -> list[Raw]:
 
 
 async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
-    session = Session(ProcessLink(server), _Nobody())
+    session = Session(open_link(server), _Nobody())
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
