@@ -78,7 +78,7 @@ from rightcall.record.memory import (
     store_path,
     store_place,
 )
-from rightcall.record.notes import note_policy, packs_digest, policy_note
+from rightcall.record.notes import decider_of, note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
@@ -660,7 +660,8 @@ class Door:
         packs = pack_digests((*self._policy.current.packs, *self._packs))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._packs_digest = packs_digest(packs)
-        record_later(self.store, lambda tables: note_policy(tables, note, digest))
+        decider = decider_of(self._policy.current, self._protected, self._file, self.root)
+        record_later(self.store, lambda tables: note_policy(tables, note, digest, decider))
 
 
 def _decide(request: Request, facts: Facts) -> Decision:

@@ -43,6 +43,7 @@ from rightcall.record.notes import (
     PlanStep,
     Routed,
     confirm_routing,
+    decider_of,
     note_diagnosis,
     note_message,
     note_policy,
@@ -619,7 +620,8 @@ class Executor:
             return
         packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
-        self._store.later(lambda tables: note_policy(tables, note, digest))
+        decider = decider_of(self._policy.current, self._toolbox.protected, self._policy_file, self.root)
+        self._store.later(lambda tables: note_policy(tables, note, digest, decider))
 
 
 def _names_one(call: Any, toolbox: Toolbox) -> bool:

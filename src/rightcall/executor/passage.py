@@ -189,6 +189,9 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
+    if here.space or here.cwd:
+        folder = here.redactor.label(here.cwd) if here.cwd else ""
+        body = replace(body, inputs=replace(body.inputs, space=here.space, folder=folder))
     if verdict.call is not None:
         observed = _named(here, verdict.call.name, called).observed
     else:

@@ -71,7 +71,7 @@ from rightcall.record.admission import (
     refuse,
 )
 from rightcall.record.memory import Held
-from rightcall.record.tables import UNASKED, CallBody, EndBody, Planned, Store, Tables
+from rightcall.record.tables import CallBody, EndBody, Planned, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
@@ -293,7 +293,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         rights = self.toolbox.rights_of(who.caller)
         body = self._recorded(call_body(written, who, None, self.redactor))
-        body = replace(body, rights=rights.digest, inputs=UNASKED)
+        body = replace(body, rights=rights.digest, inputs=replace(body.inputs, unasked=True))
         decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
         digest, most = written.digest, rights.quarantine
         now = self.store.clock.now()

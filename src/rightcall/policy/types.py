@@ -114,6 +114,8 @@ class Request(Struct, frozen=True):
     dry_run: bool = False
     asks: frozenset[Effect] = frozenset()
     """Effects for which its maker wants a person asked, also where the policy would not."""
+    rehearse: frozenset[Effect] = frozenset()
+    """Effects of which its maker wants no more than a dry run, also where the policy would run it."""
     truncated: bool = False
     repaired: bool = False
     confidence: float = 1.0
