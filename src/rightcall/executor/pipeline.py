@@ -154,7 +154,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = self._request(written, found, rights, approval, who)
+                request = self.request_for(written, found, rights, approval, who)
                 if isinstance(request, Decision) or found is None:
                     return request, ""
                 if found.touches:
@@ -184,7 +184,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         state = await self._state(request, found)
         return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
-    def _request(
+    def request_for(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         """The request that the policies judge, or why there can be none."""

@@ -167,6 +167,7 @@ def build_request(
         repeatable=rules.repeatable or is_repeatable(rights, tool.name),
         asks=tighter.ask,
         rehearse=tighter.rehearse,
+        guesses=equipped.guesses,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,

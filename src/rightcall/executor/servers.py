@@ -181,7 +181,7 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
     here: Here | None = None
     bare: str = ""
 
-    def _request(
+    def request_for(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         del rights  # those in `here` say more

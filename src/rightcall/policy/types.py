@@ -125,6 +125,8 @@ class Request(Struct, frozen=True):
     """What they are below: the root after every link. Empty where no path had to be followed."""
     alone: bool = False
     """Whether each was seen to have no second name, or not to be there."""
+    guesses: bool = False
+    """Nobody said which arguments are paths: those count that are named like one."""
     outside: tuple[str, ...] = ()
     """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False

@@ -214,15 +214,15 @@ class Decider(Struct, frozen=True):
     policy: Policy
     protected: tuple[str, ...] = ()
     """Paths that no call may touch, whatever the policy says."""
-    folder: str = ""
     root: str = ""
-    """The folder of the policy and the root, where these differ: patterns count from both."""
+    folder: str = ""
+    """The folder of the policy, where that is not the root: patterns count from both."""
 
 
 def decider_of(policy: Policy, protected: tuple[str, ...], file: str | None, root: str) -> Decider:
     """`file` is where the policy came from, if from a file."""
     folder = root if file is None else os.path.dirname(os.path.abspath(file))
-    return Decider(policy, protected) if folder == root else Decider(policy, protected, folder, root)
+    return Decider(policy, protected, root, "" if folder == root else folder)
 
 
 _POLICY = "(policy)"
@@ -263,7 +263,8 @@ def _decider_data(decider: Decider) -> dict[str, Any]:
 
     content = content_of(decider.policy)
     data: dict[str, Any] = {"version": __version__, "protected": decider.protected}
-    data |= {"folder": decider.folder, "root": decider.root} if decider.folder else {}
+    data |= {name: value for name in ("root", "folder") if (value := getattr(decider, name))}
+    data |= {"notify": True} if decider.policy.settings.approvals.notify else {}
     plain = json.decode(json.encode(content))
     return data | {"content": plain} if Redactor(b"none").value(plain) == plain else data
 

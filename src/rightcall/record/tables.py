@@ -51,6 +51,8 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     repaired: bool = False
     paths: tuple[str | tuple[str, str], ...] = ()
     """Each as it was written and as it was resolved; one text where both are the same."""
+    guesses: bool = False
+    """They are guessed from the names of the arguments."""
     outside: tuple[str, ...] = ()
     linked: bool = False
     inner: tuple[str, ...] = ()
