@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rightcall import Executor, MemoryStore, tool
 from rightcall.executor.door import Door
+from rightcall.record.notes import remember_tools
 from rightcall.record.tables import ManualClock, read_call
 from support.histories import NUMBER, PATH, START, functions
 
@@ -34,7 +35,7 @@ BASE: dict[str, Any] = {
         "paths": {"deny": ["private/**"]},
         "commands": {"ask": ["make *"], "deny": ["shutdown *"]},
         "urls": {"ask": ["https://ask.example.org/**"], "deny": ["https://bad.example.org/**"]},
-        "budgets": {"tokens": 60},
+        "budgets": {"tokens": 70},
     },
     "callers": {"helper": {"write": "dry-run"}, "pupil": {"deny": ["sh"]}},
     "servers": {
@@ -65,7 +66,7 @@ class Step(NamedTuple):
 
 _CALLS: tuple[tuple[str, Any], ...] = (
     ("look", {"n": 1}), ("look", {"n": "2"}), ("look", {"amount": 3}), ("look", {"n": 1, "colour": "red"}),
-    ("look", {"nn": 4}), ("look", {}), ("look", {"n": "many"}), ("looks", {"n": 5}), ("glance", {"n": 6}),
+    ("look", {"quantity": 4}), ("look", {}), ("look", {"n": "many"}), ("looks", {"n": 5}), ("glance", {"n": 6}),
     ("save", {"path": "a.txt"}), ("save", {"path": "docs/a.md"}), ("save", {"file": "b.txt"}),
     ("save", {"path": "private/c"}), ("save", {"path": ".github/workflows/ci.yml"}),
     ("read", {"path": "docs/a.md"}), ("read", {"path": ".env"}), ("read", {"path": "secret/plan.md"}),
@@ -73,14 +74,15 @@ _CALLS: tuple[tuple[str, Any], ...] = (
     ("sh", {"command": "git push"}), ("sh", {"command": "rm -rf src"}), ("sh", {"command": "cat secret/plan.md"}),
     ("get", {"url": "https://example.org/a"}), ("get", {"url": "https://ask.example.org/a"}),
     ("get", {"url": "https://bad.example.org/a"}), ("get", {"url": "http://169.254.169.254/x"}),
-    ("count", {"n": 50}), ("count", {"n": 3}), ("nothing", {"a": 1}),
+    ("note", {"text": "hi"}), ("note", {"remark_made": "hi"}), ("count", {"n": 50}), ("count", {"n": 3}), ("nothing", {"a": 1}),
 )  # fmt: skip
 _SERVED: tuple[tuple[str, Any], ...] = (
-    ("read_file", {"path": "docs/a.md"}), ("read_file", {"path": "private/c"}), ("read_file", {"path": "secret/plan.md"}),
+    ("read_file", {"path": "docs/a.md"}), ("read_file", {"path": "private/c"}),
+    ("read_file", {"path": "secret/plan.md"}),
     ("save_file", {"path": "a.txt"}), ("save_file", {"file": "a.txt"}), ("look", {"n": 1}), ("look", {"amount": 2}),
     ("look", {"n": 1, "colour": "red"}), ("sh", {"command": "ls -l"}), ("sh", {"command": "make all"}),
     ("sh", {"command": "git push"}), ("get", {"url": "https://example.org/a"}),
-    ("get", {"url": "https://bad.example.org/a"}), ("note", {"text": "hello"}), ("note", {"txt": "hello"}),
+    ("get", {"url": "https://bad.example.org/a"}), ("note", {"text": "hello"}), ("note", {"remark_made": "hello"}),
     ("drop_table", {}), ("read_fil", {"path": "docs/a.md"}),
 )  # fmt: skip
 CALLERS = ("default", "helper", "pupil")
@@ -107,7 +109,9 @@ class Decided(NamedTuple):
     rule: str
 
 
-def make_history(policy: dict[str, Any], root: Path, steps: list[Step]) -> tuple[MemoryStore, list[tuple[int, Decided]]]:
+def make_history(
+    policy: dict[str, Any], root: Path, steps: list[Step]
+) -> tuple[MemoryStore, list[tuple[int, Decided]]]:
     """The calls made for real under a policy: the store, and each call's record with its decision."""
     clock = ManualClock(START)
     store, found = MemoryStore(clock, records=10**6), list[tuple[int, Decided]]()
@@ -119,6 +123,7 @@ def make_history(policy: dict[str, Any], root: Path, steps: list[Step]) -> tuple
             "gateway": stack.enter_context(Door.open("gateway", policy, store=store, root=root, strict=True)),
             "host": stack.enter_context(Door.open("my-agent", policy, store=store, root=root, tools=SERVED)),
         }
+        remember_tools(store, "files", SERVED)
         for place in ("wrap", "gateway"):
             doors[place].know(SERVED, "files")
         for step in steps:
@@ -242,10 +247,10 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "an address asks": (put("policy", "urls", "ask", value=["https://example.org/**"]), "asked"),
     "an address is denied no longer": (put("policy", "urls", "deny", value=[]), "loosened"),
     # the gate
-    "unknown arguments are refused": (put("gate", "unknown_argument", value="reject"), "refused"),
-    "another alias": (put("gate", "tools", "look", "aliases", value={"nn": "n", "amount": "n"}), "repaired"),
+    "unknown arguments are refused": (put("gate", "unknown_argument", value="refuse"), "refused"),
+    "another alias": (put("gate", "tools", "note", value={"aliases": {"remark_made": "text"}}), "repaired"),
     "an alias for a server's tool": (
-        put("gate", "tools", "files/note", value={"aliases": {"txt": "text"}}), "changed",
+        put("gate", "tools", "files/note", value={"aliases": {"remark_made": "text"}}), "changed",
     ),
     "a tool has another name": (put("gate", "tools", "look", "names", value=["glance"]), "repaired"),
     "a default": (put("gate", "tools", "look", "defaults", value={"n": 9}), "repaired"),
@@ -263,6 +268,6 @@ EDITS: dict[str, tuple[Edit, str]] = {
     ),
     "what a server's tools do is not said": (drop("servers", "files", "effects"), "tightened"),
     # budgets
-    "fewer tokens": (put("policy", "budgets", "tokens", value=20), "cost"),
+    "fewer tokens": (put("policy", "budgets", "tokens", value=50), "cost"),
     "more tokens": (put("policy", "budgets", "tokens", value=400), "cost"),
 }  # fmt: skip

@@ -155,6 +155,7 @@ class Executor:
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
         self._way: _Way | None = None
+        self._seen: set[tuple[str, str]] = set()
 
     @classmethod
     @suggest_keywords
@@ -496,7 +497,7 @@ class Executor:
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
             toolbox, store, self._cache, self._redactor, self.root, on_stage=self._setup.on_stage, tighter=tighter,
-            until=until, loops=way.loops, held=self._held,
+            until=until, loops=way.loops, held=self._held, seen=self._seen,
         )  # fmt: skip
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)

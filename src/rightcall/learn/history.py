@@ -153,7 +153,10 @@ class Definitions:
 
     def of_call(self, body: CallBody) -> Definition | None:
         """The definition that a call was checked against; None where no record holds it."""
-        return self._known.get((body.tool, body.definition[:DIGEST])) if body.definition else None
+        return self.find(body.tool, body.definition) if body.definition else None
+
+    def find(self, tool: str, digest: str) -> Definition | None:
+        return self._known.get((tool, digest[:DIGEST]))
 
     def last(self, tool: str) -> Definition | None:
         """What a tool was when it was last seen or accepted."""

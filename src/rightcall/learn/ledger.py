@@ -32,10 +32,20 @@ from rightcall.policy.types import (
 )
 from rightcall.record.admission import UNCOUNTED, UNSAID, count_start, refuse_overflow
 from rightcall.record.memory import MemoryTables
-from rightcall.record.tables import AnswerBody, AuditEntry, CallBody, NoteBody, read_answer, read_note
+from rightcall.record.tables import (
+    AnswerBody,
+    AuditEntry,
+    CallBody,
+    EndBody,
+    NoteBody,
+    encode,
+    read_answer,
+    read_note,
+)
 
 _MOST_OPEN: Final = 100_000
 """Calls that have begun and of which no end was recorded: of more, the oldest count as ended."""
+_REHEARSED: Final = encode(EndBody("success", summary="Dry run: it was not made"))
 _SLACK: Final = 5_000_000
 """Nanoseconds by which the two clocks of a record may differ: dates are written in thousandths of a second."""
 
@@ -91,6 +101,8 @@ class Ledger(MemoryTables):
         """Questions and answers whose time can run out."""
         self._other_ids: dict[str, str] = {}
         """Questions that history asked anew while the replay still has the one before."""
+        self._invented: OrderedDict[int, None] = OrderedDict()
+        """Calls that run here and did not in history: what they would have given nobody knows."""
         self._unclear: dict[tuple[str, str], dict[str, int]] = {}
         """Grants whose conditions no record holds, by caller and tool: until when."""
 
@@ -146,7 +158,36 @@ class Ledger(MemoryTables):
             self.changed(request.digest)
         if request.rights.repeats and not request.repeatable:
             self.mark(same_scope(request, self.changes()), seq, request.at)
+        self._pin_what_is_new(request)
         self._begin(seq, Begun(request.digest, changes, request.at))
+
+    def _pin_what_is_new(self, request: Request) -> None:
+        origin = request.origin
+        if origin is not None and self.definition(key := server_key(origin.server)) is None:
+            self.pin(key, origin.digest)
+        if request.definition and self.definition(request.tool) is None:
+            self.pin(request.tool, request.definition)
+
+    def invent(self, seq: int) -> None:
+        """This call did not run in history."""
+        self._invented[seq] = None
+        if len(self._invented) > _MOST_OPEN:
+            self._invented.popitem(last=False)
+
+    @property
+    def has_invented(self) -> bool:
+        return bool(self._invented)
+
+    def repeats_invented(self, request: Request) -> bool:
+        """Whether an identical call within the last minute ran here alone."""
+        scope = same_scope(request, self.changes())
+        marks = (self.nth_last(scope, number) for number in range(1, max(request.rights.repeats, 1)))
+        return any(mark is not None and mark.call in self._invented and mark.at > request.at - MINUTE for mark in marks)
+
+    def rehearse(self, seq: int, at: int, wall: str) -> None:
+        """An integration ends a dry run at once, in the same words each time."""
+        self._open.pop(seq, None)
+        self._ended[seq] = at, AuditEntry(0, "end", seq, wall, _REHEARSED, b"")
 
     def observe(self, request: Request | None, digest: str, seq: int) -> None:
         """It runs whatever would have been decided: it counts, and is no repetition."""
@@ -253,9 +294,9 @@ class Ledger(MemoryTables):
                 self.drop_grant(data.get("id", ""))
                 for known in self._unclear.values():
                     known.pop(data.get("id", ""), None)
-            case "definition", _ if "server" in data:
+            case "definition", "accepted" if "server" in data:
                 self.pin(server_key(data["server"]), data["definition"])
-            case "definition", _:
+            case "definition", "accepted":
                 self.pin(data["tool"], data["definition"][:DIGEST])
             case "release", _:
                 self.forget(refused_scope(data["caller"], data["digest"]))

@@ -18,21 +18,21 @@ from msgspec.structs import replace
 
 from rightcall import __version__
 from rightcall.base.text import REDACTED
-from rightcall.executor.guesses import decided
+from rightcall.executor.guesses import LOOP, decided
 from rightcall.executor.lookups import LOOKUPS
 from rightcall.executor.rights import NOT_TOLD
 from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
-from rightcall.learn.sites import Rebuilt, Sites
-from rightcall.policy.decide import is_rehearsed, is_repeatable, quarantine, scopes_of
+from rightcall.learn.sites import Known, Rebuilt, Sites
+from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
 from rightcall.record.tables import AuditEntry, CallBody, read_call, read_end
 from rightcall.types import Mode
 
 Missing = Literal[
-    "older", "unreadable", "erased", "partial", "pruned", "policy", "redacted", "grant", "tools", "rebuilt",
+    "older", "unreadable", "erased", "partial", "pruned", "policy", "redacted", "grant", "tools", "rebuilt", "outcome",
 ]  # fmt: skip
 """Why a call cannot be decided again."""
 WHY: Final[Mapping[Missing, str]] = {
@@ -44,6 +44,7 @@ WHY: Final[Mapping[Missing, str]] = {
     "policy": "the policy that decided it is not on record",
     "redacted": "the change depends on arguments that were redacted or cut",
     "grant": "it depends on a grant whose conditions were redacted",
+    "outcome": "it repeats a call that did not run then, so nobody knows what that would have given",
     "tools": "the tools it was checked against are not on record; name them with `--tools`",
     "rebuilt": "what the new policy changes about it cannot be worked out here as it was then",
 }
@@ -64,8 +65,12 @@ KINDS: Final[Mapping[Kind, str]] = {
 _STRICTNESS: Final = {"allow": 0, "passed": 0, "ask": 1, "dry_run": 2, "deny": 3}
 _FACTS: Final = ("store:", "fault", "unable", "state", "unavailable", "paused")
 """Refusals that no policy makes: what was so then stays so."""
+_EARLY: Final = ("allowlist", "policy:deny", "caller:", "deny:", "server:")
+"""Refusals of a tool as such, whatever its arguments are."""
 _GATE: Final = ("validation", "unknown_tool", "deprecated")
 _MOST_OPEN: Final = 100_000
+_NEARLY: Final = 0.9
+"""The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
 _GATE_PARTS: Final = (
     "mode", "unknown_tool", "unknown_argument", "packs", "enabled", "fail_on_normalization_failure", "max_text",
@@ -76,6 +81,10 @@ _CARRIED: Final = (
     "findings", "commanded", "command_paths", "inner",
 )  # fmt: skip
 """Fields of a request that depend on the policy and on what was written."""
+
+
+_STRICT: Final = ("effects", "truncated", "repaired", "findings", "commanded", "inner")
+"""Those of them that must come out as they were recorded. Where paths lead may have changed since."""
 
 
 class Word(Struct, frozen=True):
@@ -200,8 +209,8 @@ class Replay:
             return None
         taken = read_end(entry.body).tokens
         would = 0 if not spent.runs else min(taken, spent.after)
-        if spent.runs and taken >= spent.before and spent.after > spent.before:
-            would = spent.after  # it was cut: at most so much
+        if spent.runs and taken >= spent.before * _NEARLY and spent.after > spent.before:
+            would = spent.after  # it may have been cut: at most so much
         self.totals.tokens[0] += taken
         self.totals.tokens[1] += would
         if not spent.runs or would == taken:
@@ -214,6 +223,7 @@ class Replay:
         body = read_call(entry.body)
         self._first = self._first or body.now
         self.ledger.clock.move(body.now, entry.at)
+        self._sites.note(body)
         told = self._span.has(entry.at, body)
         found = self._proxied(entry, body) if entry.kind == "proxied" else self._decided(entry, body)
         if told and self._pruned and not isinstance(found, Same) and body.now - self._first < HOUR:
@@ -242,6 +252,9 @@ class Replay:
     def _settle(self, entry: AuditEntry, body: CallBody, made: _Made) -> Again:
         """Decide, and note what that changes for the calls after it."""
         decision = self._decision(body, made)
+        if decision.kind == "deny" and isinstance(made.asked, Request) and _is_early(decision.rule):
+            made = self._refused_early(body, made, decision)
+            decision = self._decision(body, made)
         asked = made.asked
         if (
             isinstance(asked, Request)
@@ -250,12 +263,33 @@ class Replay:
         ):
             self._adopt(entry, body, made.rights)
             return Unknown(entry.seq, "grant")
+        if isinstance(asked, Request) and self._depends_on_invented(body, asked):
+            self._adopt(entry, body, made.rights)
+            return Unknown(entry.seq, "outcome")
         observed = made.observed and decision is not PAUSED
         if observed:
             self.ledger.observe(asked if isinstance(asked, Request) else None, made.digest, entry.seq)
         else:
             self._note(entry, body, made, decision)
         return self._compare(entry, body, made, decision, observed=observed)
+
+    def _depends_on_invented(self, body: CallBody, request: Request) -> bool:
+        """Whether it is a loop only if a call gave the same that never ran."""
+        runs_here = not body.wire or body.inputs.runs_here
+        if not self.ledger.has_invented or (runs_here and request.state and not request.unsure):
+            return False
+        return self.ledger.repeats_invented(request) and decide(request, self.ledger).rule == LOOP
+
+    def _refused_early(self, body: CallBody, made: _Made, decision: Decision) -> _Made:
+        """What a caller may not use at all is refused before there is a request: it is known by what was written."""
+        old = self._rulings.of(body)
+        if old is None or body.rule == decision.rule:
+            return made
+        mode = _mode_given(old.policy, body) if body.wire else None
+        would = self._rebuilt_by(self._new(old, body), body, mode, Known(self._given))
+        if would is None or not isinstance(would.request, Decision):
+            return made
+        return _Made(would.request, would.digest, made.rights, made.observed)
 
     def _depends_on_unclear(self, request: Request, decision: Decision) -> bool:
         """Whether a grant may have counted of which too little is known: its conditions, or the call's arguments."""
@@ -291,6 +325,11 @@ class Replay:
             ledger.ask(asked, decision, body)
         else:
             ledger.admit(asked, decision, entry.seq)
+            if decision.kind == "dry_run" and body.wire and not body.inputs.runs_here:
+                if body.decision != "dry_run":
+                    ledger.rehearse(entry.seq, body.now, entry.at)
+            elif entry.kind != "begin":
+                ledger.invent(entry.seq)
 
     def _adopt(self, entry: AuditEntry, body: CallBody, rights: Rights | None) -> None:
         """What cannot be decided again counts as it was decided."""
@@ -377,9 +416,10 @@ class Replay:
         rights = new.rights(body)
         if not body.inputs.unasked and not self._has_arguments(body):
             return "redacted"
-        was, would = self._rebuilt_by(old, body, mode), self._rebuilt_by(new, body, mode, given=self._given)
-        if was is None or would is None:
+        found = self._rebuild_both(body, old, new, mode)
+        if found is None:
             return "rebuilt"
+        was, would = found
         if was.digest != body.digest:
             return "redacted" if body.digest.startswith("keyed:") else "rebuilt"
         if body.inputs.unasked:
@@ -388,7 +428,7 @@ class Replay:
             return "rebuilt"
         request = self._recorded(body, rights)
         if isinstance(would.request, Decision):
-            return _Made(would.request, body.digest, rights, observed)
+            return _Made(would.request, would.digest, rights, observed)
         carried = _carry(request, was.request, would.request)
         if carried is None:
             return "rebuilt"
@@ -396,10 +436,26 @@ class Replay:
         if other:
             carried = replace(
                 carried, tool=would.request.tool, digest=would.digest, canonical=would.request.canonical,
+                definition=self._definition_of(request, would.request),
                 scopes=scopes_of(rights, would.request.tool),
             )  # fmt: skip
         carried = _under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(carried, carried.digest, rights, observed, is_other=other)
+
+    def _rebuild_both(
+        self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None
+    ) -> tuple[Rebuilt, Rebuilt] | None:
+        """Under the old policy and under the new one. Where the tools that were called there do not give what was
+        recorded, those count too that were only listed."""
+        for wide in (False, True):
+            was = self._rebuilt_by(old, body, mode, Known(wide=wide))
+            would = self._rebuilt_by(new, body, mode, Known(self._given, wide))
+            if was is not None and would is not None and (wide or _is_as_recorded(was, body)):
+                return was, would
+        return None
+
+    def _definition_of(self, request: Request, would: Request) -> str:
+        return request.definition if would.tool == request.tool else would.definition[:DIGEST]
 
     def _from_unasked(
         self, body: CallBody, was: Rebuilt, would: Rebuilt, rights: Rights, observed: bool
@@ -418,17 +474,18 @@ class Replay:
     def _has_arguments(self, body: CallBody) -> bool:
         return not body.digest.startswith("keyed:")
 
-    def _rebuilt_by(self, ruling: Ruling, body: CallBody, mode: Mode | None, *, given: bool = False) -> Rebuilt | None:
+    def _rebuilt_by(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Rebuilt | None:
         """The same call again and again is rebuilt once."""
         inputs = body.inputs
         key = (
-            id(ruling), given, body.wire, inputs.space, inputs.folder, body.caller, body.tool, body.digest, mode,
+            id(ruling), known, self._sites.known_at(body),
+            body.wire, inputs.space, inputs.folder, body.caller, body.tool, body.digest, mode,
             body.definition, body.context, inputs.approval, inputs.rehearse, inputs.asks, repr(body.emission),
         )  # fmt: skip
         if key in self._rebuilt:
             self._rebuilt.move_to_end(key)
             return self._rebuilt[key]
-        found = self._rebuilt[key] = self._sites.rebuild(ruling, body, mode, given=given)
+        found = self._rebuilt[key] = self._sites.rebuild(ruling, body, mode, known)
         if len(self._rebuilt) > _MOST_REBUILT:
             self._rebuilt.popitem(last=False)
         return found
@@ -518,6 +575,10 @@ def _missing(body: CallBody) -> Missing | None:
     return "partial" if body.inputs.partial else None
 
 
+def _is_early(rule: str) -> bool:
+    return rule.startswith(_EARLY)
+
+
 def _is_fact(body: CallBody) -> bool:
     return body.inputs.unasked and body.rule.startswith(_FACTS) and body.rule != "paused"
 
@@ -565,9 +626,21 @@ def _under(
     return replace(request, dry_run=True) if is_rehearsed(request, request.rehearse) else request
 
 
+def _is_as_recorded(was: Rebuilt, body: CallBody) -> bool:
+    """Whether the old policy makes of it what was recorded, at first sight."""
+    request = was.request
+    if was.digest != body.digest or isinstance(request, Decision) != body.inputs.unasked:
+        return False
+    if isinstance(request, Decision):
+        return _unasked_rule(body) in ("", request.rule)
+    return request.tool == body.tool and sorted(request.effects) == list(body.effects)
+
+
 def _carry(recorded: Request, was: Request, would: Request) -> Request | None:
     """The recorded request with what the policies make differ; None where the old one does not give what was recorded,
     so that nobody knows what the new one would."""
+    if any(_plain(name, getattr(was, name)) != _plain(name, getattr(recorded, name)) for name in _STRICT):
+        return None
     changes: dict[str, Any] = {}
     for name in _CARRIED:
         one, other = getattr(was, name), getattr(would, name)

@@ -17,13 +17,14 @@ from rightcall.base.secrets import Redactor
 from rightcall.errors import CallError, RightCallError
 from rightcall.executor.calls import Who, Written, one_call, writings
 from rightcall.executor.door import Door
+from rightcall.executor.guesses import kind_of
 from rightcall.executor.passage import CallContext, asked_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Tighter
 from rightcall.executor.rights import tool_name
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.hosts.hooks.wires import builtin_tools
-from rightcall.learn.history import DIGEST, Definition, Definitions
+from rightcall.learn.history import Definition, Definitions
 from rightcall.learn.rulings import STRICT, Ruling
 from rightcall.policy.types import Decision, Request
 from rightcall.record.memory import MemoryStore
@@ -47,6 +48,15 @@ class Rebuilt(Struct, frozen=True):
     digest: str
     definition: str
     """Of the tool that it was checked against."""
+
+
+class Known(Struct, frozen=True):
+    """What of tools is known where a call is rebuilt."""
+
+    given: bool = False
+    """The tools that were named take the place of those on record."""
+    wide: bool = False
+    """Also those that were never called there: they may have been listed all the same."""
 
 
 class AsWritten(Struct, frozen=True):
@@ -77,6 +87,9 @@ class Sites:
         self._given = {tool_name(one): one for one in tools}
         self._doors: dict[tuple[Any, ...], Door] = {}
         self._boxes: dict[tuple[Any, ...], Toolbox] = {}
+        self._places: dict[tuple[str, str], dict[str, str]] = {}
+        """By integration and server: the definition of each tool as it was last called there."""
+        self._known_at: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
         self._memory = MemoryStore()
         self._redactor = Redactor(b"replay")
 
@@ -85,26 +98,32 @@ class Sites:
             door.close()
         self._doors.clear()
 
-    def rebuild(
-        self, ruling: Ruling, body: CallBody, mode: Mode | None = None, *, given: bool = False
-    ) -> Rebuilt | None:
-        """None where it cannot be done here: a pack is missing, or a text holds another number of calls. `given`: the
-        tools that were named take the place of those on record."""
+    def note(self, body: CallBody) -> None:
+        """A call was made: its tool is known where it was."""
+        if not body.definition:
+            return
+        place = body.wire, body.inputs.space
+        tools = self._places.setdefault(place, {})
+        if tools.get(body.tool) != body.definition:
+            tools[body.tool] = body.definition
+            self._known_at[place] = tuple(sorted(tools.items()))
+
+    def known_at(self, body: CallBody) -> tuple[tuple[str, str], ...]:
+        """The tools that were called where a call was made, each with its definition."""
+        return self._known_at.get((body.wire, body.inputs.space), ())
+
+    def rebuild(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Rebuilt | None:
+        """None where it cannot be done here: a pack is missing, or a text holds another number of calls."""
         try:
-            said = written_in(body)
-            return (
-                self._at_a_door(ruling, body, said, mode, given) if body.wire else self._here(ruling, body, said, given)
-            )
+            return self._at_a_door(ruling, body, mode, known) if body.wire else self._here(ruling, body, known)
         except (RightCallError, CallError, OSError):
             return None
 
     # Integrations
 
-    def _at_a_door(
-        self, ruling: Ruling, body: CallBody, said: AsWritten, mode: Mode | None, given: bool
-    ) -> Rebuilt | None:
-        space = body.inputs.space
-        door = self._door(ruling, body, mode, given)
+    def _at_a_door(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Rebuilt | None:
+        space, said = body.inputs.space, written_in(body)
+        door = self._door(ruling, body, mode, known)
         here = replace(door.here(body.caller, space), rights=ruling.door(body))
         if body.inputs.folder:
             here = replace(here, folders=(body.inputs.folder,), cwd=body.inputs.folder)
@@ -117,13 +136,12 @@ class Sites:
         around = CallContext(approval=body.inputs.approval, context=body.context)
         asked = asked_of(here, Who(body.caller, body.context), name, arguments, around, body.now)
         bare = body.tool.removeprefix(f"{space}/") if space else body.tool
-        known = here.box.tools.get(asked.verdict.call.name if asked.verdict.call is not None else bare)
-        return Rebuilt(asked.request, asked.verdict, asked.digest, "" if known is None else known.definition)
+        found = here.box.tools.get(asked.verdict.call.name if asked.verdict.call is not None else bare)
+        return Rebuilt(asked.request, asked.verdict, asked.digest, "" if found is None else found.definition)
 
-    def _door(self, ruling: Ruling, body: CallBody, mode: Mode | None, given: bool) -> Door:
+    def _door(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Door:
         space = body.inputs.space
-        changed = self._is_older(body)
-        key = id(ruling), body.wire, space, body.provider, mode, given, body.definition if changed else ""
+        key = id(ruling), body.wire, space, body.provider, mode, known, self.known_at(body)
         door = self._doors.get(key)
         if door is None:
             if len(self._doors) >= _MOST_KEPT:
@@ -132,10 +150,10 @@ class Sites:
                 body.wire, ruling.policy, root=self._root_of(ruling), store="memory", strict=body.wire == STRICT,
                 fixed_names=body.wire in FIXED, provider=body.provider or None, packs=tuple(ruling.beside), mode=mode,
             )  # fmt: skip
-            door.know(list(self._tools_of(body, given)), space)
+            door.know(list(self._tools_of(body, known)), space)
         return door
 
-    def _tools_of(self, body: CallBody, given: bool) -> Iterator[Any]:
+    def _tools_of(self, body: CallBody, known: Known) -> Iterator[Any]:
         """The tools of the host, or of the server, that a call was for."""
         space = body.inputs.space
         listed: dict[str, Any] = {}
@@ -143,36 +161,33 @@ class Sites:
             listed = {one.name: one for one in builtin_tools(HOOKS[body.wire])}
         elif space:
             listed = {tool_name(one): one for one in remembered_tools(self._store, space)}
-        for name, one in self._definitions.tools().items():
-            if space and name.startswith(f"{space}/"):
-                listed[name.removeprefix(f"{space}/")] = _served(one, name.removeprefix(f"{space}/"))
-            elif not space and body.wire not in HOOKS and "/" not in name:
-                listed[name] = _served(one, name)
-        own = self._definitions.of_call(body)
-        if own is not None:
-            bare = body.tool.removeprefix(f"{space}/") if space else body.tool
-            listed[bare] = _served(own, bare)
-        if given:
-            named = {
-                name.removeprefix(f"{space}/"): {**one, "name": name.removeprefix(f"{space}/")}
-                for name, one in self._given.items()
-                if not space or name.startswith(f"{space}/") or name in listed
-            }
-            listed |= named
+        for name, one in self._definitions_at(body, known):
+            bare = name.removeprefix(f"{space}/") if space else name
+            listed[bare] = _served(one, bare)
+        if known.given:
+            named = {name.removeprefix(f"{space}/") if space else name: one for name, one in self._given.items()}
+            listed |= {bare: {**one, "name": bare} for bare, one in named.items() if not space or bare in listed}
         yield from listed.values()
 
-    def _is_older(self, body: CallBody) -> bool:
-        """Whether its tool is no longer what it was."""
-        last = self._definitions.last(body.tool)
-        return bool(body.definition) and last is not None and last.digest[:DIGEST] != body.definition
+    def _definitions_at(self, body: CallBody, known: Known) -> Iterator[tuple[str, Definition]]:
+        """What is on record of the tools of a place."""
+        start = f"{body.inputs.space}/" if body.inputs.space else ""
+        if known.wide:
+            for name, one in self._definitions.tools().items():
+                if name.startswith(start) and (start or not body.wire or "/" not in name):
+                    yield name, one
+        for name, digest in self.known_at(body):
+            one = self._definitions.find(name, digest)
+            if one is not None:
+                yield name, one
 
     def _root_of(self, ruling: Ruling) -> str:
         return ruling.root if ruling.root and os.path.isdir(ruling.root) else self._root
 
     # The executor
 
-    def _here(self, ruling: Ruling, body: CallBody, said: AsWritten, given: bool) -> Rebuilt | None:
-        box = self._box(ruling, body, given)
+    def _here(self, ruling: Ruling, body: CallBody, known: Known) -> Rebuilt | None:
+        box, said = self._box(ruling, body, known), written_in(body)
         if said.text is not None:
             found = writings(said.text, box.gate, None)
             if len(found) != 1:
@@ -181,34 +196,32 @@ class Sites:
         else:
             written = one_call({"name": said.name, "arguments": said.arguments}, box.gate)
         rights = ruling.here(body)
-        known = equipped_as(written, box, body)
+        tool = equipped_as(written, box, body)
         tighter = Tighter(frozenset(body.inputs.rehearse), frozenset(body.inputs.asks))  # pyright: ignore[reportArgumentType] - effects, by their names
         pipeline = Pipeline(box, self._memory, Cache(), self._redactor, self._root_of(ruling), tighter=tighter)
         who = Who(body.caller, body.context, turn=body.inputs.turn or None)
-        request = pipeline.request_for(written, known, rights, body.inputs.approval, who)
+        request = pipeline.request_for(written, tool, rights, body.inputs.approval, who)
         digest = written.digest if isinstance(request, Decision) else request.digest
-        return Rebuilt(request, written.verdict, digest, "" if known is None else known.definition)
+        return Rebuilt(request, written.verdict, digest, "" if tool is None else tool.definition)
 
-    def _box(self, ruling: Ruling, body: CallBody, given: bool) -> Toolbox:
-        key = id(ruling), body.provider, given, body.definition if self._is_older(body) else ""
+    def _box(self, ruling: Ruling, body: CallBody, known: Known) -> Toolbox:
+        key = id(ruling), body.provider, known, self.known_at(body)
         box = self._boxes.get(key)
         if box is None:
             if len(self._boxes) >= _MOST_KEPT:
                 self._boxes.clear()
             shipped = ruling.toolbox()
-            known: dict[str, LocalTool] = {}
+            tools: dict[str, LocalTool] = {}
             if shipped is not None:
-                known = {name: one.local for name, one in shipped.tools.items() if one.local is not None}
-            for name, one in self._definitions.tools().items():
-                if name not in known:
-                    known[name] = _stand_in(one)
-            own = self._definitions.of_call(body)
-            if own is not None:
-                known[body.tool] = _stand_in(own)
-            if given:
-                known |= {name: _given(name, one, known.get(name)) for name, one in self._given.items()}
+                tools = {name: one.local for name, one in shipped.tools.items() if one.local is not None}
+            ours = frozenset(tools)
+            for name, one in self._definitions_at(body, known):
+                if name not in ours:
+                    tools[name] = _stand_in(one)
+            if known.given:
+                tools |= {name: _given(name, one, tools.get(name)) for name, one in self._given.items()}
             box = build_toolbox(
-                ruling.policy, known.values(), (), ruling.protected, packs=tuple(ruling.beside),
+                ruling.policy, tools.values(), (), ruling.protected, packs=tuple(ruling.beside),
                 provider=body.provider or None,
             )  # fmt: skip
             self._boxes[key] = box
@@ -227,7 +240,7 @@ def equipped_as(written: Written, box: Toolbox, body: CallBody) -> Equipped | No
     params = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
     seen = {one if isinstance(one, str) else one[0] for one in body.inputs.paths}
     named = tuple(name for name, value in params.items() if isinstance(value, str) and value in seen)
-    commands = tuple(name for name in body.inputs.commanded if name in params)
+    commands = tuple(name for name in body.inputs.commanded if name in params and not kind_of(name))
     tool, rules = found.tool, found.tool.rules
     paths = rules.paths or (() if body.inputs.guesses else named)
     tool = replace(tool, rules=replace(rules, paths=paths, commands=rules.commands or commands))

@@ -269,6 +269,21 @@ def _decider_data(decider: Decider) -> dict[str, Any]:
     return data | {"content": plain} if Redactor(b"none").value(plain) == plain else data
 
 
+SEEN: Final = "seen"
+_SEEN = "(seen) "
+
+
+def note_seen(tables: Tables, tool: str, digest: str, described: str) -> None:
+    """What a tool is that was called and did not run: a tool that runs is pinned, which says it too. Without it nobody
+    could check the call again."""
+    key = f"{_SEEN}{digest[:16]} {tool}"
+    if tables.definition(tool) == digest or tables.definition(key) is not None:
+        return
+    tables.pin(key, digest)
+    data = {"tool": tool, "definition": digest, "described": described}
+    tables.append("definition", 0, encode(NoteBody(SEEN, data=data)))
+
+
 # ── known tools ──
 # The definitions of MCP servers' tools, kept beside the audit: what one process learnt, the next one knows.
 #
@@ -439,7 +454,7 @@ def known_definitions(tables: Tables) -> dict[tuple[KnownKind, str], Known]:
     found: dict[tuple[KnownKind, str], list[Sighting]] = {}
     for entry in reversed(tables.newest(_MOST_READ, ("definition",))):
         read = _read(entry)
-        if read is not None:
+        if read is not None and read[1].what != SEEN:
             found.setdefault(read[0], []).append(read[1])
     return {
         (kind, name): Known(kind, name, tuple(seen))
