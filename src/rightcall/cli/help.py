@@ -45,6 +45,7 @@ GROUPS: Final = {
         "audit",
         "store",
         "stats",
+        "replay",
     ),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
@@ -63,6 +64,7 @@ PAGES: Final = {
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",
     "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
+    "replay": "operate/replay.md",
     "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
@@ -74,6 +76,7 @@ EXITS: Final = {
     "read": "0 every call may run, 1 a call is refused, 2 wrong usage",
     "run": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
     "audit verify": "0 unchanged, 1 a record was changed, removed or moved, 2 wrong usage",
+    "replay": "0 nothing of `--fail-on` occurs, 1 something does, 2 wrong usage, 130 interrupted",
     "sandbox run": "the program's own; 123 files lost, 124 timeout, 125 no sandbox, 137 over a limit",
 }
 
@@ -96,6 +99,7 @@ Exit code 1:
   approvals approve       the call was shown and not approved
   audit verify            a record was changed, removed or moved
   audit prune, adopt      you declined
+  replay                  a change that `--fail-on` names occurs
   install, uninstall      you declined, or there was nothing to wrap
   doctor, status          something does not work
   sandbox doctor          the sandbox does not work, or does not stop everything
