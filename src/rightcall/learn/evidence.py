@@ -1,6 +1,6 @@
 """Evidence: how often each clue was seen, and from how many sources that do not depend on each other.
 
-    Clue ─▶ Book.note ─▶ Tally (counted at most so often for each caller and each context)
+    Clue ─▶ Book.note ─▶ Support (counted at most so often for each caller and each context)
 
 Nobody can make a rule alone: what one caller or one context repeats a thousand times is one source. Two sources differ
 in both. Callers that have done nothing in the whole history but make one mistake and correct it do not count beside
@@ -62,7 +62,7 @@ class Example(NamedTuple):
     meant: Any
 
 
-class Tally:
+class Support:
     """How often one meaning was seen."""
 
     __slots__ = ("by_caller", "by_context", "counted", "examples", "folds", "models", "pairs", "shown", "total")
@@ -113,7 +113,7 @@ class Book:
     """All clues of a history, and what else the callers did."""
 
     def __init__(self) -> None:
-        self.clues: OrderedDict[Key, dict[str, Tally]] = OrderedDict()
+        self.clues: OrderedDict[Key, dict[str, Support]] = OrderedDict()
         self.calls: Counter[str] = Counter()
         """Calls of each tool that fitted, or were corrected."""
         self.seen = 0
@@ -147,24 +147,24 @@ class Book:
             self._brought[emitted.caller] += 1
             known = self.clues[key] = {}
             self._make_room()
-        tally = known.get(clue.meant)
-        if tally is None:
+        support = known.get(clue.meant)
+        if support is None:
             if len(known) >= _MOST_MEANT:
                 self.left_out += 1
                 return
-            tally = known[clue.meant] = Tally()
-        tally.add(emitted, clue.shown, example)
+            support = known[clue.meant] = Support()
+        support.add(emitted, clue.shown, example)
 
     def _make_room(self) -> None:
         """Forget the oldest clues that were seen only once."""
         if len(self.clues) <= _MOST_CLUES:
             return
-        once = [key for key, meant in self.clues.items() if sum(tally.total for tally in meant.values()) == 1]
+        once = [key for key, meant in self.clues.items() if sum(support.total for support in meant.values()) == 1]
         for key in once[: _MOST_CLUES // 10] or [next(iter(self.clues))]:
             del self.clues[key]
             self.left_out += 1
 
-    def of_kind(self, *kinds: Kind) -> Iterator[tuple[Key, dict[str, Tally]]]:
+    def of_kind(self, *kinds: Kind) -> Iterator[tuple[Key, dict[str, Support]]]:
         """In an order that does not depend on when they were seen."""
         return iter(sorted((item for item in self.clues.items() if item[0].kind in kinds), key=lambda one: one[0]))
 
@@ -172,20 +172,20 @@ class Book:
         """Those that have done something else in this history than to correct a mistake."""
         return {caller for caller in callers if self._plain[caller] > 0}
 
-    def sources(self, tally: Tally) -> int:
+    def sources(self, support: Support) -> int:
         """How many independent sources there are: so many corrections that all differ in caller and in context."""
-        callers = {caller for caller, _ in tally.pairs}
+        callers = {caller for caller, _ in support.pairs}
         working = self.working_callers(callers)
-        pairs = [(caller, context) for caller, context in tally.pairs if caller in working]
+        pairs = [(caller, context) for caller, context in support.pairs if caller in working]
         made_up = callers - working
         if made_up and len(self.working_callers(self._callers)) < 2:
             single = len(made_up) > _MADE_UP
-            pairs += [("\0" if single else caller, of) for caller, of in tally.pairs if caller in made_up]
+            pairs += [("\0" if single else caller, of) for caller, of in support.pairs if caller in made_up]
         return matched(pairs)
 
-    def made_up(self, tally: Tally) -> int:
+    def made_up(self, support: Support) -> int:
         """Callers that do nothing else, and so do not count."""
-        callers = {caller for caller, _ in tally.pairs}
+        callers = {caller for caller, _ in support.pairs}
         return len(callers - self.working_callers(callers))
 
 

@@ -18,7 +18,7 @@ _RULE: Final = re.compile(r'(?P<key>(?:[a-z]+)(?:\."(?:[^"\\]|\\.)*")*) = (?P<va
 _TABLE: Final = re.compile(r'\[tools\."(?P<name>(?:[^"\\]|\\.)*)"\]')
 
 
-class Line:
+class PackLine:
     """One rule in a pack: its key inside the tool's table, its value, and what is said of it."""
 
     __slots__ = ("comments", "key", "value")
@@ -45,44 +45,50 @@ def pack_text(rules: Iterable[Proposal], name: str, before: str = "") -> str:
     return "\n".join(out) + "\n"
 
 
-def read_lines(text: str) -> dict[str, dict[str, Line]]:
+def read_lines(text: str) -> dict[str, dict[str, PackLine]]:
     """The rules of a text that was written here, by tool, each with its comments."""
-    tables: dict[str, dict[str, Line]] = {}
-    lines: dict[str, Line] | None = None
+    tables: dict[str, dict[str, PackLine]] = {}
+    lines: dict[str, PackLine] | None = None
     comments: list[str] = []
     for row in text.splitlines():
         if table := _TABLE.fullmatch(row):
-            lines = tables.setdefault(json.decode(f'"{table["name"]}"'), {})
+            lines = tables.setdefault(_read_toml(f'"{table["name"]}"'), {})
             comments = []
         elif row.startswith("# "):
             comments.append(row[2:])
         elif (found := _RULE.fullmatch(row)) and lines is not None:
-            lines[found["key"]] = Line(found["key"], found["value"], comments)
+            lines[found["key"]] = PackLine(found["key"], found["value"], comments)
             comments = []
     return tables
 
 
-def _lines(rule: Proposal, known: dict[str, Line]) -> Iterator[Line]:
+def _lines(rule: Proposal, known: dict[str, PackLine]) -> Iterator[PackLine]:
     said = list(comments(rule))
     if rule.kind == "name":
         names = [*_listed(known, "names"), rule.given]
         earlier = known["names"].comments if "names" in known else []
-        yield Line("names", toml(list(dict.fromkeys(names))), [*earlier, *said])
+        yield PackLine("names", toml(list(dict.fromkeys(names))), [*earlier, *said])
     elif rule.kind == "alias":
-        yield Line(f"aliases.{quoted(rule.given)}", quoted(rule.place), said)
+        yield PackLine(f"aliases.{quoted(rule.given)}", quoted(rule.place), said)
     elif rule.kind == "value":
-        yield Line(f"values.{quoted(rule.place)}.{quoted(rule.given)}", toml(rule.meant), said)
+        yield PackLine(f"values.{quoted(rule.place)}.{quoted(rule.given)}", toml(rule.meant), said)
     elif rule.kind == "default":
-        yield Line(f"defaults.{quoted(rule.place)}", toml(rule.meant), said)
+        yield PackLine(f"defaults.{quoted(rule.place)}", toml(rule.meant), said)
     else:
         key = f"forms.{quoted(rule.place)}"
         forms = [*_listed(known, key), str(rule.meant)]
         earlier = known[key].comments if key in known else []
-        yield Line(key, toml(list(dict.fromkeys(forms))), [*earlier, *said])
+        yield PackLine(key, toml(list(dict.fromkeys(forms))), [*earlier, *said])
 
 
-def _listed(known: dict[str, Line], key: str) -> list[str]:
-    return list(json.decode(known[key].value, type=list[str])) if key in known else []
+def _listed(known: dict[str, PackLine], key: str) -> list[str]:
+    return list(_read_toml(known[key].value)) if key in known else []
+
+
+def _read_toml(value: str) -> Any:
+    import tomllib  # late: only a file that is written again is read
+
+    return tomllib.loads(f"value = {value}")["value"]
 
 
 def comments(rule: Proposal) -> Iterator[str]:

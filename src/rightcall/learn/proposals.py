@@ -15,7 +15,7 @@ from msgspec import Struct, json
 from rightcall.catalog.forms import layouts
 from rightcall.learn.bench import Bench
 from rightcall.learn.clues import RULES, Kind
-from rightcall.learn.evidence import Book, Example, Key, Tally
+from rightcall.learn.evidence import Book, Example, Key, Support
 from rightcall.learn.safety import Safety
 
 LEAST: Final = 3
@@ -106,32 +106,32 @@ RANK: Final[Mapping[Kind, int]] = {
 def _rules(book: Book, bench: Bench) -> Iterator[Proposal]:
     for key, meant in book.of_kind("name", "alias", "value", "default"):
         best = max(meant, key=lambda text: (meant[text].counted, meant[text].total, text))
-        tally = meant[best]
+        support = meant[best]
         others = sum(one.counted for text, one in meant.items() if text != best)
-        if tally.counted < LEAST or not best:
+        if support.counted < LEAST or not best:
             continue
-        agreed = others == 0 if key.kind == "default" else tally.counted >= AGREE * (tally.counted + others)
+        agreed = others == 0 if key.kind == "default" else support.counted >= AGREE * (support.counted + others)
         if not agreed:
             continue
         target = json.decode(best)
         tool = target if key.kind == "name" else key.tool
         place = target if key.kind == "alias" else key.place
-        yield _made(Key(key.kind, tool, place, key.given), target, tally, book, bench, others)
+        yield _made(Key(key.kind, tool, place, key.given), target, support, book, bench, others)
 
 
 def _forms(book: Book, bench: Bench) -> Iterator[Proposal]:
     """Of the forms that explain the same values, the plainest that explains most."""
-    by_place: dict[tuple[str, str], list[tuple[str, Tally]]] = {}
+    by_place: dict[tuple[str, str], list[tuple[str, Support]]] = {}
     for key, meant in book.of_kind("form"):
-        for text, tally in meant.items():
-            by_place.setdefault((key.tool, key.place), []).append((text, tally))
+        for text, support in meant.items():
+            by_place.setdefault((key.tool, key.place), []).append((text, support))
     for (tool, place), forms in sorted(by_place.items()):
         explained: set[str] = set()
-        for text, tally in sorted(forms, key=lambda one: (-len(one[1].shown), -one[1].counted, _order(one[0]))):
-            new = tally.shown.keys() - explained
-            if tally.counted >= LEAST and len(new) >= _LEAST_SHOWN:
-                explained |= tally.shown.keys()
-                yield _made(Key("form", tool, place, text), text, tally, book, bench, 0)
+        for text, support in sorted(forms, key=lambda one: (-len(one[1].shown), -one[1].counted, _order(one[0]))):
+            new = support.shown.keys() - explained
+            if support.counted >= LEAST and len(new) >= _LEAST_SHOWN:
+                explained |= support.shown.keys()
+                yield _made(Key("form", tool, place, text), text, support, book, bench, 0)
 
 
 _ORDER: Final = {layout: at for at, layout in enumerate(layouts())}
@@ -148,19 +148,19 @@ def _without_formed(found: list[Proposal]) -> list[Proposal]:
     return [one for one in found if one.kind != "value" or (one.tool, one.place, one.given) not in formed]
 
 
-def _made(key: Key, meant: Any, tally: Tally, book: Book, bench: Bench | None, others: int) -> Proposal:
-    callers = sorted({caller for caller, _ in tally.pairs})
-    sources = book.sources(tally)
+def _made(key: Key, meant: Any, support: Support, book: Book, bench: Bench | None, others: int) -> Proposal:
+    callers = sorted({caller for caller, _ in support.pairs})
+    sources = book.sources(support)
     tool = None if bench is None or not key.tool else bench.tool(key.tool)
     effects = tuple(sorted(tool.effects - {"read"})) if tool is not None else ()
     if tool is not None and not tool.effects_declared:
         effects = ("undeclared",)
     return Proposal(
         id=proposal_id(key), kind=key.kind, tool=key.tool, place=key.place, given=key.given, meant=meant,
-        seen=tally.total, counted=tally.counted, sources=sources, callers=tuple(callers[:5]),
-        contexts=len({context for _, context in tally.pairs}), models=dict(sorted(tally.models.items())),
-        otherwise=others, examples=tuple(tally.examples), shown=tuple(sorted(tally.shown)), effects=effects,
-        folds=tuple(tally.folds), made_up=book.made_up(tally),
+        seen=support.total, counted=support.counted, sources=sources, callers=tuple(callers[:5]),
+        contexts=len({context for _, context in support.pairs}), models=dict(sorted(support.models.items())),
+        otherwise=others, examples=tuple(support.examples), shown=tuple(sorted(support.shown)), effects=effects,
+        folds=tuple(support.folds), made_up=book.made_up(support),
         refused="" if sources >= SOURCES else "all of it comes from one source",
     )  # fmt: skip
 
@@ -178,27 +178,27 @@ def _missing(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
     """Tools that models look for and do without. One that they then call by another name is no missing one."""
     named = {one.given for one in known if one.kind == "name"}
     for key, meant in book.of_kind("missing"):
-        corrected = sum(tally.total for tally in book.clues.get(Key("name", "", "", key.given), {}).values())
-        for tally in meant.values():
-            if key.given not in named and tally.counted >= LEAST and corrected <= _CORRECTED * tally.total:
-                yield _made(key, None, tally, book, None, 0)
+        corrected = sum(support.total for support in book.clues.get(Key("name", "", "", key.given), {}).values())
+        for support in meant.values():
+            if key.given not in named and support.counted >= LEAST and corrected <= _CORRECTED * support.total:
+                yield _made(key, None, support, book, None, 0)
 
 
 def _formats(book: Book) -> Iterator[Proposal]:
     for key, meant in book.of_kind("format"):
-        for tally in meant.values():
-            if tally.counted >= LEAST:
-                yield _made(key, None, tally, book, None, 0)
+        for support in meant.values():
+            if support.counted >= LEAST:
+                yield _made(key, None, support, book, None, 0)
 
 
 def _switched(book: Book) -> Iterator[Proposal]:
     """Tools that are called, fail, and are followed by the same call of one other tool."""
     for key, meant in book.of_kind("switch"):
         best = max(meant, key=lambda text: (meant[text].counted, text))
-        tally, others = meant[best], sum(one.counted for text, one in meant.items() if text != best)
-        enough = tally.counted >= _SWITCHED and tally.counted >= AGREE * (tally.counted + others)
-        if enough and tally.total >= _SWITCHED_SHARE * book.calls[key.given]:
-            yield _made(Key("switch", key.given, "", key.given), json.decode(best), tally, book, None, others)
+        support, others = meant[best], sum(one.counted for text, one in meant.items() if text != best)
+        enough = support.counted >= _SWITCHED and support.counted >= AGREE * (support.counted + others)
+        if enough and support.total >= _SWITCHED_SHARE * book.calls[key.given]:
+            yield _made(Key("switch", key.given, "", key.given), json.decode(best), support, book, None, others)
 
 
 def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
@@ -208,14 +208,14 @@ def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
         if one.kind in ("value", "form", "alias"):
             explained[one.tool, one.place] = explained.get((one.tool, one.place), 0) + one.seen
     for key, meant in book.of_kind("unclear"):
-        for tally in meant.values():
-            rest = tally.total - explained.get((key.tool, key.place), 0)
-            often = min(rest, tally.counted) >= _UNCLEAR and rest >= _UNCLEAR_SHARE * book.calls[key.tool]
+        for support in meant.values():
+            rest = support.total - explained.get((key.tool, key.place), 0)
+            often = min(rest, support.counted) >= _UNCLEAR and rest >= _UNCLEAR_SHARE * book.calls[key.tool]
             ever_other = (
-                len(tally.shown) >= _UNCLEAR_VALUES and max(tally.shown.values()) <= _UNCLEAR_MOST * tally.total
+                len(support.shown) >= _UNCLEAR_VALUES and max(support.shown.values()) <= _UNCLEAR_MOST * support.total
             )
             if often and ever_other:
-                yield _made(key, None, tally, book, None, 0)
+                yield _made(key, None, support, book, None, 0)
 
 
 def _replaced(one: Proposal, **changes: Any) -> Proposal:

@@ -21,15 +21,16 @@ from rightcall.learn.emissions import Emitted, History
 from rightcall.learn.evidence import FOLDS, fold_of
 from rightcall.learn.packfile import pack_text
 from rightcall.learn.proposals import Measured, Proposal
-from rightcall.learn.retries import GivenUp, Mistake, Retry, Threads, is_right, loses_argument
+from rightcall.learn.retries import GivenUp, Mistake, Retry, Threads, is_right, likeness, loses_argument
 from rightcall.types import Call, Verdict
 
 _MOST_TRIALS: Final = 6
 _WRONG: Final = 0.2
 """Of the mistakes that a rule is about, so many may be corrected otherwise."""
+_LEAST_ELSEWHERE: Final = 2
 _ALWAYS: Final = 0.95
 _CHANCE: Final = 0.02
-Progress = Callable[[], object]
+Step = Callable[[], object]
 
 
 class Measure:
@@ -47,14 +48,14 @@ class Measure:
         return Measured(self.tested, self.saved, self.saved_in_all, self.wrong, self.changed, self.also)
 
 
-def tried(found: list[Proposal], history: History, bench: Bench, progress: Progress) -> list[Proposal]:
+def tried(found: list[Proposal], history: History, bench: Bench, step: Step) -> list[Proposal]:
     """The proposals with what they would have done. One that would change a call that worked is set aside, and the
     rest is tried again without it."""
     for _ in range(_MOST_TRIALS):
         rules = [one for one in found if one.is_rule and not one.refused]
         if not rules:
             return found
-        measured = _measured(rules, history, bench, progress)
+        measured = _measured(rules, history, bench, step)
         verdicts = {one.id: _judged(one, measured[one.id]) for one in rules}
         found = [verdicts.get(one.id, one) for one in found]
         if not any(one.refused for one in verdicts.values()):
@@ -88,11 +89,11 @@ def _by_chance(one: Proposal, measure: Measure) -> str:
     return f"right calls pass this value in {share:.0%} of cases, so that {one.counted} corrections may agree by chance"
 
 
-def _measured(rules: list[Proposal], history: History, bench: Bench, progress: Progress) -> dict[str, Measure]:
+def _measured(rules: list[Proposal], history: History, bench: Bench, step: Step) -> dict[str, Measure]:
     trial = Trial(rules, bench)
     threads = Threads()
     for emitted in history():
-        progress()
+        step()
         verdict = bench.judge(emitted.name, emitted.arguments, emitted.tools) if emitted.name else None
         if verdict is not None and is_right(emitted, verdict) and not loses_argument(verdict):
             trial.see_right(emitted, verdict)
@@ -159,7 +160,7 @@ class Trial:
         if with_pack.problems or call is None or corrected is None:
             return
         if not _agrees(rule, call, corrected):
-            measure.wrong += 1
+            measure.wrong += _is_same_request(rule, retry)
             return
         measure.saved_in_all += 1
         measure.saved += held_out
@@ -201,7 +202,7 @@ def same_call(one: Call | None, other: Call | None) -> bool:
 
 def _is_held_out(rule: Proposal, fold: int) -> bool:
     """Whether the rule can be learned without this part of the history."""
-    return sum(rule.folds[at] for at in range(FOLDS) if at != fold) > 0
+    return sum(rule.folds[at] for at in range(FOLDS) if at != fold) >= _LEAST_ELSEWHERE
 
 
 def _agrees(rule: Proposal, call: Call, corrected: Call) -> bool:
@@ -212,6 +213,14 @@ def _agrees(rule: Proposal, call: Call, corrected: Call) -> bool:
         return True
     steps = rule.place.split(".")
     return values_at(call.arguments, steps) == values_at(corrected.arguments, steps)
+
+
+def _is_same_request(rule: Proposal, retry: Retry) -> bool:
+    """Whether the second call wants the same as the first, so that what differs is the correction."""
+    found, corrected = retry.mistake.verdict and retry.mistake.verdict.found, retry.corrected.call
+    if found is None or corrected is None:
+        return False
+    return likeness(found.arguments, corrected.arguments) >= (1.0 if rule.kind == "default" else 0.5)
 
 
 def _made_by(one: Proposal, rule: str, place: str, before: Any) -> bool:
