@@ -341,12 +341,15 @@ def explained(one: Proposal, style: Style) -> list[str]:
     """Everything that is known of one proposal."""
     what = _rule(one) if one.is_rule else advice_of(one)
     models = ", ".join(f"{escaped(name or 'unknown', 40)} {count:,}" for name, count in one.models.items())
-    callers = ", ".join(escaped(name, 40) for name in one.callers)
+    named = ", ".join(escaped(name, 40) for name in one.callers) + (
+        ", …" if one.caller_count > len(one.callers) else ""
+    )
+    callers = f"{many(one.caller_count, 'caller')} ({named})"
     made_up = f"; {many(one.made_up, 'caller')} did nothing else, and no such caller counts" if one.made_up else ""
     told = {
         "not proposed": [escaped(one.refused)] if one.refused else [],
         "seen": [f"{many(one.seen, 'time')}, {one.counted:,} count (at most 5 of each caller and context)"],
-        "sources": [f"{one.sources}, in {many(one.contexts, 'context')}: {callers}{made_up}"],
+        "sources": [f"{one.sources} independent", f"{many(one.contexts, 'context')}, {callers}{made_up}"],
         "models": [models],
         "values": [", ".join(_name(text) for text in one.shown[:8])] if one.shown else [],
         **(_measurements(one) if one.is_rule else {}),

@@ -100,7 +100,7 @@ def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterat
     known = {
         (repair.path.rpartition(".")[2], repair.after)
         for repair in verdict.repairs
-        if repair.before is not None and (verdict.problems or repair.confidence >= SURE)
+        if isinstance(repair.after, str) and (verdict.problems or repair.confidence >= SURE)
     }
     differences = compare(found.arguments, call.arguments)
     count = sum(map(len, differences))

@@ -15,7 +15,6 @@ from msgspec import Struct
 from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.learn.bench import Bench
 from rightcall.learn.history import Readable, RecordedCall, RecordedEnd, Span, stream_calls
-from rightcall.record.tables import CallBody
 from rightcall.types import Call, Reading
 
 LONGEST_LINE: Final = 32 * 1024 * 1024
@@ -66,19 +65,20 @@ def _of_record(one: RecordedCall, failed: bool, bench: Bench) -> Iterator[Emitte
     denied = refused and body.rule not in _OF_THE_GATE
     ok = None if one.kind == "proxied" or denied else not (refused or failed)
     who = Emitted(one.seq, body.caller, body.context or "", body.model or body.provider, ok=ok, denied=denied)
-    for name, arguments, text in _written(body, bench):
+    for name, arguments, text in _written(one, bench):
         yield Emitted(
             who.number, who.caller, who.context, who.model, name=name, arguments=arguments, text=text, ok=ok,
             denied=denied,
         )  # fmt: skip
 
 
-def _written(body: CallBody, bench: Bench) -> Iterator[tuple[str, Any, str]]:
-    """Name and arguments as the model wrote them; where its text holds no call, the text."""
-    emission = body.emission
+def _written(one: RecordedCall, bench: Bench) -> Iterator[tuple[str, Any, str]]:
+    """Name and arguments as the model wrote them; where its text holds no call, the text. Of a native call that passed
+    through the proxy only the arguments are kept so."""
+    body, emission = one.body, one.body.emission
     if emission is None:
         yield body.written or body.tool, body.params, ""
-    elif isinstance(emission, dict) and "name" in emission and "arguments" in emission and not body.wire:
+    elif isinstance(emission, dict) and "name" in emission and "arguments" in emission and one.kind != "proxied":
         told = cast("dict[str, Any]", emission)
         yield str(told["name"]), told["arguments"], ""
     elif body.origin != "text":

@@ -95,14 +95,12 @@ def comments(rule: Proposal) -> Iterator[str]:
     """The evidence, in lines that cannot be anything but comments."""
     models = ", ".join(f"{_shown(name or 'unknown')} {count}" for name, count in _most(rule.models))
     result = rule.measured
-    yield f"{rule.id}: {rule.seen} corrections from {rule.sources} sources, {len(rule.callers)} callers; {models}"
+    yield f"{rule.id}: {rule.seen} corrections from {rule.sources} sources, {rule.caller_count} callers; {models}"
     yield f"  held out: {result.saved} of {result.tested} retries saved; calls that worked and would change: 0"
     if rule.effects:
         yield f"  changes calls with side effects: {', '.join(rule.effects)}"
-    for example in rule.examples[:1]:
-        written, meant = (_shown(json.encode(one).decode()) for one in (example.written, example.meant))
-        yield f"  record {example.failed}: {written}"
-        yield f"  record {example.corrected}: {meant}"
+    if numbers := [f"{one.failed}, corrected by {one.corrected}" for one in rule.examples[:1]]:
+        yield f"  for instance record {numbers[0]}"
 
 
 def _most(models: Any) -> list[tuple[str, int]]:

@@ -67,6 +67,7 @@ class Proposal(Struct, frozen=True):
     """How many of these count: not more than five of each caller and each context."""
     sources: int
     callers: tuple[str, ...]
+    caller_count: int
     contexts: int
     models: Mapping[str, int]
     otherwise: int
@@ -157,7 +158,8 @@ def _made(key: Key, meant: Any, support: Support, book: Book, bench: Bench | Non
         effects = ("undeclared",)
     return Proposal(
         id=proposal_id(key), kind=key.kind, tool=key.tool, place=key.place, given=key.given, meant=meant,
-        seen=support.total, counted=support.counted, sources=sources, callers=tuple(callers[:5]),
+        seen=support.total, counted=support.counted, sources=sources,
+        callers=tuple(callers[:5]), caller_count=len(callers),
         contexts=len({context for _, context in support.pairs}), models=dict(sorted(support.models.items())),
         otherwise=others, examples=tuple(support.examples), shown=tuple(sorted(support.shown)), effects=effects,
         folds=tuple(support.folds), made_up=book.made_up(support),

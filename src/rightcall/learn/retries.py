@@ -43,11 +43,6 @@ class Retry(NamedTuple):
     after: Emitted
     corrected: Verdict
 
-    @property
-    def is_told(self) -> bool:
-        """Whether somebody says that the second call gave a result, rather than only that it fits."""
-        return self.after.ok is True
-
 
 class GivenUp(NamedTuple):
     mistake: Mistake
