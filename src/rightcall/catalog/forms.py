@@ -18,14 +18,17 @@ _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_TOKEN: Final = re.compile(r"YYYY|YY|MMMM|MMM|MM|M|DD|D|HH|H|hh|h|mm|ss|A|Z|[^A-Za-z]|T")
+_TOKEN: Final = re.compile(r"YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|H|hh|h|mm|ss|A|Z|[^A-Za-z]|T")
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_WEEKDAY: Final = "(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
 _NAMED: Final = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + r")\.?"
 _READS: Final = {
     "YYYY": ("year", r"[12]\d\d\d"), "YY": ("year", r"\d\d"), "MMMM": ("named", _NAMED), "MMM": ("named", _NAMED),
     "MM": ("month", r"\d\d"), "M": ("month", r"\d\d?"), "DD": ("day", r"\d\d"),
     "D": ("day", r"\d\d?(?:st|nd|rd|th)?"), "HH": ("hour", r"\d\d"), "H": ("hour", r"\d\d?"),
     "hh": ("half", r"\d\d"), "h": ("half", r"\d\d?"), "mm": ("minute", r"\d\d"), "ss": ("second", r"\d\d"),
-    "A": ("part", r"[ap]\.?m\.?"), "Z": ("zone", r"(?:Z|[+]00:00)"),
+    "dddd": ("weekday", _WEEKDAY), "ddd": ("weekday", _WEEKDAY), "A": ("part", r"[ap]\.?m\.?"),
+    "Z": ("zone", r"(?:Z|[+]00:00)"),
 }  # fmt: skip
 UNIX: Final = {"unix": 1, "unix-ms": 1000}
 """Layouts that count from 1970: seconds, and thousandths of one."""
@@ -37,14 +40,19 @@ _FACTOR: Final = re.compile(r"(?P<unit>\S(?:[^*]{0,22}\S)?) ?\* ?(?P<factor>\d{1
 _NUMBER: Final = r"[-+]?\d{1,15}(?:[.,]\d{1,12})?"
 _LONGEST: Final = 60
 LONGEST_FORM: Final = 64
+_WORD: Final = r"[^\d\s.,*+-](?:[^\d*]{0,14}[^\d\s.,*+-])?"
+_MOST_TERMS: Final = 4
+_SECONDS: Final = {
+    "ms": Decimal("0.001"), "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hr": 3600,
+    "hour": 3600, "d": 86400, "day": 86400, "w": 604800, "week": 604800,
+}  # fmt: skip
 
 
 class Moment(NamedTuple):
-    """A date or a time that was read; what it does not say is None."""
+    """A date or a time that was read, and which parts of it were said."""
 
     at: datetime
-    has_date: bool
-    has_time: bool
+    said: frozenset[str]
 
 
 class Layout:
@@ -79,15 +87,15 @@ class Layout:
                           int(part.get("second") or 0), tzinfo=UTC)  # fmt: skip
         except ValueError:
             return None
-        return Moment(at, "day" in part and ("month" in part or "named" in part), "hour" in part or "half" in part)
+        return Moment(at, frozenset(_SAID.get(name, name) for name in part))
 
     def write(self, moment: Moment) -> Any:
         """None where the layout needs what the moment does not say."""
         at = moment.at
         if self.text in UNIX:
-            return round(at.timestamp() * UNIX[self.text]) if moment.has_date else None
-        names = {_READS[step][0] for step in self.steps if step in _READS}
-        if ("day" in names and not moment.has_date) or (not {"day", "month", "year"} & names and not moment.has_time):
+            return round(at.timestamp() * UNIX[self.text]) if moment.said >= _DATE else None
+        names = {_SAID.get(name, name) for step in self.steps if step in _READS for name in [_READS[step][0]]}
+        if not names & (_DATE | {"hour"}) <= moment.said and not (moment.said >= _DATE and "day" in names):
             return None
         half = at.hour % 12 or 12
         wrote = {
@@ -95,9 +103,13 @@ class Layout:
             "MMM": _MONTHS[at.month - 1][:3].capitalize(), "MM": f"{at.month:02}", "M": str(at.month),
             "DD": f"{at.day:02}", "D": str(at.day), "HH": f"{at.hour:02}", "H": str(at.hour), "hh": f"{half:02}",
             "h": str(half), "mm": f"{at.minute:02}", "ss": f"{at.second:02}", "A": "AM" if at.hour < 12 else "PM",
-            "Z": "Z",
+            "Z": "Z", "dddd": _WEEKDAYS[at.weekday()], "ddd": _WEEKDAYS[at.weekday()][:3],
         }  # fmt: skip
         return "".join(wrote.get(step, step) for step in self.steps)
+
+
+_DATE: Final = frozenset(("year", "month", "day"))
+_SAID: Final = {"named": "month", "half": "hour"}
 
 
 def _literal(sign: str) -> str:
@@ -131,7 +143,7 @@ def _since_1970(value: Any, scale: int) -> Moment | None:
     text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
     if not re.fullmatch(r"\d{9,10}" if scale == 1 else r"\d{12,13}", text):
         return None
-    return Moment(datetime.fromtimestamp(int(text) / scale, UTC), has_date=True, has_time=True)
+    return Moment(datetime.fromtimestamp(int(text) / scale, UTC), _DATE | {"hour", "minute", "second"})
 
 
 class Dates(NamedTuple):
@@ -223,7 +235,8 @@ def _measured(text: str, units: tuple[Unit, ...]) -> Any:
 def _term(text: str, units: tuple[Unit, ...]) -> tuple[Decimal, int] | None:
     for unit in sorted(units, key=lambda one: -len(one.word)):
         word = re.escape(unit.word)
-        for pattern in (rf"({_NUMBER})\s*{word}(?![A-Za-z])", rf"{word}\s*({_NUMBER})(?![\d.,])"):
+        more = "s?" if len(unit.word) > 2 and unit.word.isalpha() else ""
+        for pattern in (rf"({_NUMBER})\s*{word}{more}(?![A-Za-z])", rf"{word}\s*({_NUMBER})(?![\d.,])"):
             found = re.match(pattern, text) or re.match(pattern, text, re.IGNORECASE if len(unit.word) > 1 else 0)
             if found is not None:
                 try:
@@ -248,22 +261,31 @@ def plain_number(number: Decimal) -> int | float:
 _DAYS: Final = (
     "YYYY-MM-DD", "D.M.YYYY", "D/M/YYYY", "M/D/YYYY", "D-M-YYYY", "M-D-YYYY", "YYYY/M/D", "YYYY.M.D", "YYYYMMDD",
     "D MMMM YYYY", "MMMM D, YYYY", "MMMM D YYYY", "D.M.YY", "M/D/YY", "D/M/YY", "D MMM, YYYY", "D-MMM-YYYY",
-    "YYYY MMMM D", "DDMMYYYY", "MMDDYYYY", "D. MMMM YYYY",
+    "YYYY MMMM D", "DDMMYYYY", "MMDDYYYY", "D. MMMM YYYY", "ddd, D MMMM YYYY", "ddd D MMMM YYYY", "ddd, MMMM D, YYYY",
+    "ddd, D.M.YYYY", "ddd D.M.YYYY", "MMM-D-YYYY", "D MMM YY", "YY-M-D",
 )  # fmt: skip
-_HOURS: Final = ("HH:mm", "HH:mm:ss", "H:mm", "h:mm A", "h:mmA", "h A", "hA", "HHmm", "Hh", "H.mm")
-_BETWEEN: Final = (" ", "T", ", ", " at ")
-_ENDS: Final = ("", "Z", ":ssZ")
 
 
 def layouts() -> Iterator[str]:
     """Every layout that is looked for, the plainest first."""
     yield from _DAYS
     yield from ("HH:mm", "HH:mm:ss", "h:mm A", "h:mmA", "h A", "hA", "HHmm", "H.mm", "H:mm")
+    yield from ("YYYY-MM", "M/YYYY", "MMMM YYYY", "YYYYMM", "YYYY/M", "M.YYYY", "M-YYYY")
     yield from UNIX
-    for day in _DAYS[:13]:
-        for hour in ("HH:mm:ssZ", "HH:mm:ss", "HH:mm", "HH:mmZ", "H:mm", "h:mm A", "h:mmA"):
+    for day in (
+        "YYYY-MM-DD",
+        "D.M.YYYY",
+        "D/M/YYYY",
+        "M/D/YYYY",
+        "D-M-YYYY",
+        "YYYY/M/D",
+        "D MMMM YYYY",
+        "MMMM D, YYYY",
+    ):
+        for hour in ("HH:mm:ssZ", "HH:mm:ss+00:00", "HH:mm:ss", "HH:mm", "HH:mmZ", "H:mm", "h:mm A", "h:mmA", "h A"):
             for sign in (" ", "T"):
                 yield f"{day}{sign}{hour}"
+    yield from ("YYYYMMDDTHHmmssZ", "YYYYMMDDTHHmmss", "YYYYMMDDHHmmss", "HH:mm D.M.YYYY", "HH:mm D/M/YYYY")
 
 
 @lru_cache(maxsize=1)
@@ -307,17 +329,44 @@ def _number_forms(given: str, wanted: int | float) -> tuple[str, ...]:
     samples = tuple(text for text, (group, point) in SAMPLES.items() if Digits(group, point).convert(given) == wanted)
     if samples:
         return samples
-    found = re.fullmatch(rf"\s*(?:(?P<amount>{_NUMBER})\s*(?P<unit>[^\d\s.,*+-][^\d*]{{0,15}}?)"
-                         rf"|(?P<sign>[^\d\s.,*+-][^\d*]{{0,15}}?)\s*(?P<more>{_NUMBER}))\s*", given)  # fmt: skip
-    if found is None:
+    terms = _terms_of(given)
+    if not terms:
         return ()
-    amount = Decimal((found["amount"] or found["more"]).replace(",", "."))
-    unit = (found["unit"] or found["sign"]).strip()
-    if not amount or not unit:
-        return ()
-    factor = Decimal(str(wanted)) / amount
-    text = _factor_text(factor)
+    if len(terms) > 1:
+        return _sum_forms(terms, wanted)
+    [(amount, unit)] = terms
+    text = _factor_text(Decimal(str(wanted)) / amount) if amount else ""
     return (f"{unit} * {text}",) if text and plain_number(amount * Decimal(text)) == wanted else ()
+
+
+def _terms_of(text: str) -> list[tuple[Decimal, str]]:
+    """Each number in a text with its unit; nothing where more is in it."""
+    prefixed = re.fullmatch(rf"\s*(?P<unit>{_WORD})\s*(?P<amount>{_NUMBER})\s*", text)
+    found = [prefixed] if prefixed else list(re.finditer(rf"\s*(?P<amount>{_NUMBER})\s*(?P<unit>{_WORD})\s*", text))
+    if not found or "".join(one[0] for one in found) != text or len(found) > _MOST_TERMS:
+        return []
+    return [(Decimal(one["amount"].replace(",", ".")), _singular(one["unit"].strip())) for one in found]
+
+
+def _singular(unit: str) -> str:
+    """`weeks` and `week` are one unit."""
+    return unit[:-1] if len(unit) > 3 and unit.isalpha() and unit.endswith("s") else unit
+
+
+def _sum_forms(terms: list[tuple[Decimal, str]], wanted: int | float) -> tuple[str, ...]:
+    """Of `1h 30m`: what each unit of time counts, where the sum is a whole number of some unit."""
+    lengths = [_SECONDS.get(unit.lower()) for _, unit in terms]
+    if not wanted or None in lengths:
+        return ()
+    total = sum((amount * Decimal(length or 0) for (amount, _), length in zip(terms, lengths, strict=True)), Decimal(0))
+    base = total / Decimal(str(wanted))
+    if base not in (1, 60, 3600, 86400, Decimal("0.001")):
+        return ()
+    return tuple(
+        f"{unit} * {_factor_text(Decimal(length or 0) / base)}"
+        for (_, unit), length in zip(terms, lengths, strict=True)
+        if _factor_text(Decimal(length or 0) / base)
+    )
 
 
 def _factor_text(factor: Decimal) -> str:

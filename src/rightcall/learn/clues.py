@@ -124,7 +124,6 @@ def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterat
 
 def _of_value(tool: str, place: str, given: Any, meant: Any) -> Iterator[Clue]:
     if is_object(given) or is_list(given) or is_object(meant) or is_list(meant) or given is None or meant is None:
-        yield Clue("unclear", tool, place, "", "", _short(given))
         return
     for form in explain(given, meant):
         yield Clue("form", tool, place, "", form, _short(given))

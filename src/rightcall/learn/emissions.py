@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.learn.bench import Bench
@@ -198,6 +199,8 @@ def _of_readings(about: Emitted, calls: list[Any], fields: Mapping[str, Any]) ->
 def _of_conversation(about: Emitted, messages: Sequence[Any], bench: Bench) -> Iterator[Emitted]:
     """Every call of a conversation; what a tool answered says whether it went well."""
     answers = dict(_answers(messages))
+    if not about.context:  # a conversation of its own
+        about = replace(about, context=f"line {about.number}")
     for message in map(_table, messages):
         if message.get("role") not in ("assistant", "model", "ai"):
             continue

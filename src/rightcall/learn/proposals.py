@@ -23,7 +23,7 @@ LEAST: Final = 3
 SOURCES: Final = 2
 AGREE: Final = 0.9
 """Of all corrections of the same mistake, so many must mean the same."""
-_UNCLEAR, _UNCLEAR_SHARE, _UNCLEAR_VALUES, _UNCLEAR_MOST = 6, 0.1, 6, 0.3
+_UNCLEAR, _UNCLEAR_SHARE, _UNCLEAR_VALUES, _UNCLEAR_MOST = 8, 0.05, 6, 0.3
 """From so many corrections, of so many calls of a tool, with so many values of which none is too common, a description
 counts as misleading."""
 _CORRECTED: Final = 0.4
@@ -129,9 +129,10 @@ def _forms(book: Book, bench: Bench) -> Iterator[Proposal]:
     for (tool, place), forms in sorted(by_place.items()):
         explained: set[str] = set()
         for text, support in sorted(forms, key=lambda one: (-len(one[1].shown), -one[1].counted, _order(one[0]))):
-            new = support.shown.keys() - explained
+            is_unit = " * " in text
+            new = support.shown.keys() if is_unit else support.shown.keys() - explained
             if support.counted >= LEAST and len(new) >= _LEAST_SHOWN:
-                explained |= support.shown.keys()
+                explained |= set[str]() if is_unit else support.shown.keys()
                 yield _made(Key("form", tool, place, text), text, support, book, bench, 0)
 
 

@@ -10,12 +10,13 @@ from rightcall.learn.retries import Retry, leaves
 
 _LONGEST_TEXT: Final = 20_000
 _LONGEST_SKELETON: Final = 120
+_NEAR: Final = 6
 _SHARE: Final = 0.6
 """Of the values of the call, so many must stand in the text."""
 _BEFORE: Final = re.compile(r"(?:\S+[ \t]?|\S+\n)?\S*$")
 _AFTER: Final = re.compile(r"\S*")
 _SIGNS: Final = re.compile(r"[=:(\[{<>|\"'`,;~@#$%^&*/\\-]")
-_JOINS: Final = re.compile(r"^[\s\"'`]*(?:[=:>|~({\[<]|->|=>|is\b)[\s\"'`]*$")
+_JOINS: Final = re.compile(r"^[\s\"'`]*(?:[=:>|~({\[<→⇒≔]|->|=>|:=|is\b)[\s\"'`]*$")
 
 
 def unread_clues(retry: Retry) -> Iterator[Clue]:
@@ -40,13 +41,28 @@ def skeleton_of(text: str, tool: str, arguments: Any) -> str:
         return ""
     spans = list(_spans(text, pairs))
     if len(spans) < _SHARE * len(pairs):
-        return ""
+        return _in_order(text, found.end(), found.start(), [value for _, value in pairs])
     first, last = min(spans), max(spans)
     joins, marked = text[first[1] : first[2]], text[first[0] - 1 : first[0]] in ("-", "/", "$", "@", ":")
     if _JOINS.match(joins) is None and not (marked and joins.isspace()):
         return ""
     start, end = min(found.start(), first[0]), max(found.end(), last[3])
     return _drawn(text, (start, end), (found.start(), found.end()), spans)
+
+
+def _in_order(text: str, after: int, start: int, values: list[str]) -> str:
+    """The same without names of arguments: the tool, and its values one behind the other."""
+    low, at, signs = text.casefold(), after, list[str]()
+    for value in values:
+        found = low.find(value, at)
+        if found < 0 or found - at > _NEAR or re.search(r"\w", text[at:found]):
+            return ""
+        signs.append(text[at:found])
+        at = found + len(value)
+    tail = _AFTER.match(text[at : at + 20])
+    before = _BEFORE.search(text[max(0, start - 40) : start])
+    shape = f"{_signs(before[0] if before else '')}TOOL{signs[0]}VALUE{(tail[0] if tail else '').rstrip('.,')}"
+    return " ".join(shape.split()) if signs[0].strip() else ""
 
 
 def _spans(text: str, pairs: list[tuple[str, str]]) -> Iterator[tuple[int, int, int, int]]:
