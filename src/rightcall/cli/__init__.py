@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "resume": "Let tool calls run again after `pause`",
     "audit": "Show, verify, export, prune and erase the audit log",
     "store": "Move the store to a PostgreSQL server, prepare its tables, print its roles",
+    "learn": "Learn from the audit log what models get wrong, and propose a rule pack",
     "stats": "Show how tools were used: calls, success, times and refusals",
     "replay": "Decide recorded calls again under another policy, and show what would change",
     "ask": "Ask a model about this folder; it reads the code until it can answer",
