@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 
 ORDER = (
     "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router", "proxy",
-    "mcp", "hosts", "server", "doctor", "console", "batch", "cli", "__main__",
+    "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "lint", "cli", "__main__",
 )  # fmt: skip
 """Each imports only what stands before it."""
 RANK = {part: rank for rank, part in enumerate(ORDER)}
