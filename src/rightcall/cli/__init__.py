@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "check": "Repair and check one call, or JSON lines of calls",
     "run": "Run one tool call under the policy, and record it",
     "tools": "Show the tools: arguments, aliases and effects",
+    "lint": "Check tool definitions for what makes models and providers fail, and fix some of it",
     "packs": "List the rule packs, or show one",
     "formats": "List the formats of calls that RightCall reads, with an example of each",
     "policy": "Check a policy file, explain its decisions, or release a call from quarantine",
