@@ -340,7 +340,7 @@ def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
         return redact_text(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
-    if found is None and (unread := written.verdict.unread) is not None:
+    if (unread := written.verdict.unread) is not None:
         name = redact_text(unread.name, LONGEST_VALUE, written.arguments, redactor)
         return {"name": name, "arguments": redact_text(unread.arguments, LONGEST_EMISSION, written.arguments, redactor)}
     if found is None:
@@ -441,7 +441,7 @@ async def rescue(written: Written, toolbox: Toolbox, who: Who, hear: Callable[[R
     if against is None or against.rule != "validation":
         return written
 
-    def told(attempt: Attempt) -> None:
+    def told(attempt: "Attempt") -> None:
         asked = attempt.rescue
         rescued = Rescued(
             who.caller, who.context, attempt.tool, asked.model, taken=not attempt.refused, why=attempt.refused,

@@ -4,24 +4,26 @@
     verdict = await gate.acheck("forecast", broken)
 
 What it says is not believed here: `gate/last_resort.py` decides. Budget and answers are this process's own, and in
-memory alone.
+memory alone. Most processes never ask: what asking needs is loaded with the first question.
 """
+
+from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from hashlib import sha256
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct, json
 
-from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import escaped, estimate
 from rightcall.errors import ConfigError
-from rightcall.gate.last_resort import Plea, Rescue
-from rightcall.models.endpoint import Endpoint
-from rightcall.models.replies import Asker, Failed, ask, asker, options_taken
-from rightcall.policy.settings import LlmSettings
+
+if TYPE_CHECKING:
+    from rightcall.gate.last_resort import Plea, Rescue
+    from rightcall.models.replies import Asker
+    from rightcall.policy.settings import LlmSettings
 
 HOUR: Final = 3600.0
 MOST_KEPT: Final = 256
@@ -84,6 +86,9 @@ class RepairModel:
 
     async def __call__(self, plea: Plea, settings: LlmSettings) -> Rescue:
         """What the model says, or why it was not asked. Never raises, apart from being cancelled."""
+        from rightcall.gate.last_resort import Rescue
+        from rightcall.models.replies import ask, options_taken
+
         messages = plea.messages()
         digest = sha256(json.encode([settings.url, settings.model, messages])).digest()
         kept = self._kept.get(digest)
@@ -112,6 +117,9 @@ class RepairModel:
         return Rescue(text, settings.model, why, used, round(seconds, 3))
 
     def _asker_of(self, settings: LlmSettings) -> Asker:
+        from rightcall.models.endpoint import Endpoint
+        from rightcall.models.replies import asker
+
         if self._asker is None or self._asker[0] != settings:
             model = self._given if self._given is not None else Endpoint.of(settings, seconds=settings.timeout)
             self._asker = settings, asker(model, None, settings.timeout)
@@ -125,6 +133,9 @@ class RepairModel:
 
 def _read(reply: Any) -> tuple[str | None, str]:
     """The text of a reply, or why there is none."""
+    from rightcall.base.json.marks import is_list, is_object
+    from rightcall.models.replies import Failed
+
     if isinstance(reply, Failed):
         return None, escaped(reply.error, 300)
     if isinstance(reply, str):
@@ -139,6 +150,6 @@ def _read(reply: Any) -> tuple[str | None, str]:
 
 
 def _tokens(reply: Any) -> int:
-    usage = reply.get("usage") if is_object(reply) else None
-    total = usage.get("total_tokens") if is_object(usage) else None
+    usage: Any = cast("dict[str, Any]", reply).get("usage") if isinstance(reply, dict) else None
+    total = cast("dict[str, Any]", usage).get("total_tokens") if isinstance(usage, dict) else None
     return total if isinstance(total, int) and not isinstance(total, bool) and total > 0 else 0
