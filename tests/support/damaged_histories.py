@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from rightcall import Gate
 
 MODELS = ("small-3b", "mid-8b", "large-70b", "hosted-x")
-WORDS = "amber birch cedar delta ember fjord grove heron iris jade kelp lotus maple north onyx pearl quartz reed".split()
+WORDS = (
+    "amber birch cedar delta ember fjord grove heron iris jade kelp lotus maple north onyx pearl quartz reed".split()
+)
 CITIES = ("Bern", "Oslo", "Lima", "Kyoto", "Quito", "Turin", "Porto", "Graz", "Malmo", "Cusco", "Busan", "Leeds")
 
 
