@@ -84,6 +84,27 @@ max_depth = 200
 # "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
 reasoning = "auto"
 
+# The last resort: a model that says how a call was meant to be built if nothing else can repair it. Names and values
+# of the call stay as they were written. Not set: no model is asked.
+#[gate.llm]
+# The base URL of its server.
+#url = "http://127.0.0.1:8080/v1"
+# The model's name on the server. Not set: the model that it serves.
+#model = "small"
+# The environment variable that has the key.
+#key_env = "MODEL_KEY"
+# HTTP headers of each request to it.
+#headers = { x-team = "tools" }
+# Questions, tokens and seconds that one hour may use.
+#calls = 20
+# See calls.
+#tokens = 20_000
+# See calls.
+#seconds = 120
+# Seconds of one question.
+#timeout = 10
+# true: also for tools that do more than read. Such a call still waits for a person.
+#side_effects = false
 # Settings for one provider.
 #[gate.providers.ollama]
 # false: its calls are not repaired.

@@ -70,11 +70,14 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
     from rightcall.mcp.links import for_caller, open_link
     from rightcall.mcp.serving import StdioServer
+    from rightcall.models import RepairModel
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
     ask = None if own is None else own.ask
-    async with Executor.open(options.root, policy, ask=ask, code=own is not None, servers=False) as executor:
+    async with Executor.open(
+        options.root, policy, ask=ask, code=own is not None, servers=False, last_resort=RepairModel()
+    ) as executor:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)

@@ -142,8 +142,8 @@ def resource_of(url: str) -> str:
 
 @lru_cache(256)
 def covers(resource: str, url: str) -> bool:
-    """Whether a token for the resource is one for this address: the same, or above it on the same origin. Kept for those
-    seen last: it is asked with every request.
+    """Whether a token for the resource is one for this address: the same, or above it on the same origin. Kept for
+    those seen last: it is asked with every request.
 
     >>> covers("https://a.example", "https://a.example/mcp"), covers("https://a.example/m", "https://a.example/mcp")
     (True, False)
