@@ -58,8 +58,8 @@ MAY_LOAD_IN_BATCH = {"numpy", "polars", "pyarrow"}  # what the engine brings tha
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
-MAY_LOAD_IN_IDENTITY = {"joserfc"}  # the extra `auth`: in the two files that check tokens, which are loaded late
-OF_TOKENS = ("keys", "tokens")
+MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in the two files that check tokens, which are
+OF_TOKENS = ("keys", "tokens")  # loaded late
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
 MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {
@@ -430,6 +430,7 @@ HEAVY = {
     *MAY_LOAD_IN_SERVE,
     *MAY_LOAD_IN_VECTORS,
     *MAY_LOAD_IN_TELEMETRY,
+    *MAY_LOAD_IN_IDENTITY,
     *MAY_LOAD_IN_POSTGRES,
     *MAY_LOAD_IN_ENGINES,
 }

@@ -280,6 +280,38 @@ starter = true
 # HTTP headers of each request to it.
 #headers = { x-team = "tools" }
 
+#[servers.notes]
+# The address of a server that wants a login: `rightcall login notes`. The keys below are rarely needed.
+#url = "https://notes.example.org/mcp"
+# Who logs in: "person", or "machine" with client_id and one of client_secret_env and private_key.
+#login = "person"
+# Its client id at the provider, or the https address of a document about it. Not set: it registers itself.
+#client_id = "rightcall"
+# The environment variable with the client's secret.
+#client_secret_env = "NOTES_CLIENT_SECRET"
+# A PEM file that the client signs with, counted from the folder of this file.
+#private_key = "notes-key.pem"
+# The provider of the logins (default: the one that the server names at the first login).
+#issuer = "https://login.example.org"
+# What to ask for (default: what the server names).
+#scopes = ["notes:read"]
+# The port of this machine that the browser comes back to. 0: any.
+#redirect_port = 0
+# true: each caller uses a login of its own (`rightcall login notes --as CALLER`).
+#per_caller = false
+
+#[servers.tracker]
+# The address of a server whose token you have.
+#url = "https://tracker.example.org/mcp"
+# The environment variable with the token.
+#token_env = "TRACKER_TOKEN"
+
+#[servers.mail]
+# The address of a server whose token a program prints.
+#url = "https://mail.example.org/mcp"
+# The program, with its arguments.
+#token_command = ["pass", "show", "mail"]
+
 # ── Router: which tool a request needs ───────────────────────────────────────────────────────────────────────
 
 [router]

@@ -516,6 +516,7 @@ def _inside(verdict: Verdict, batch: Batch | None, toolbox: Toolbox) -> list[Inn
 
 
 _COMES_BACK = "It restarts by itself. Resend the identical call later, or continue without this tool."
+_AFTER_LOGIN = "A person has to log in first. Resend the identical call after that, or continue without this tool."
 STUBBORN = 3
 """Refusals of the same call from which on the hint changes."""
 
@@ -576,7 +577,8 @@ def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
 def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
     missing = "" if toolbox.servers is None else toolbox.servers.missing(name)
     if missing:
-        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", _COMES_BACK)
+        hint = _AFTER_LOGIN if "rightcall login" in missing else _COMES_BACK
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", hint)
     from rightcall.gate.examples import unknown_tool_hint
 
     names = [one.tool.name for one in toolbox.usable(rights)]

@@ -13,8 +13,22 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
+    from rightcall.identity.discovery import Provider, discover_issuer, read_challenge
     from rightcall.identity.documents import Reach, fetch_document
+    from rightcall.identity.logins import Access, LoginNeeded, Wish, access_of, log_in_at, log_out
+    from rightcall.identity.vault import Login, Vault, Want
 else:
-    __getattr__, __dir__ = front(__name__, {"documents": "Reach fetch_document"})
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "discovery": "Provider discover_issuer read_challenge",
+            "documents": "Reach fetch_document",
+            "logins": "Access LoginNeeded Wish access_of log_in_at log_out",
+            "vault": "Login Vault Want",
+        },
+    )
 
-__all__ = ["Reach", "fetch_document"]
+__all__ = [
+    "Access", "Login", "LoginNeeded", "Provider", "Reach", "Vault", "Want", "Wish", "access_of", "discover_issuer",
+    "fetch_document", "log_in_at", "log_out", "read_challenge",
+]  # fmt: skip

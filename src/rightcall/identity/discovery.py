@@ -173,6 +173,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """How a client may prove itself at the token endpoint; empty: it does not say."""
     challenge_methods: tuple[str, ...] = ()
     """Of PKCE."""
+    proof_algorithms: tuple[str, ...] = ()
+    """With which tokens can be bound to a key of the client's (DPoP)."""
     names_itself: bool = False
     """It says who it is in the redirect (RFC 9207)."""
     takes_client_documents: bool = False
@@ -255,6 +257,7 @@ def read_provider(document: dict[str, Any], issuer: str) -> Provider:
         grants=texts_at(document, "grant_types_supported"),
         auth_methods=texts_at(document, "token_endpoint_auth_methods_supported"),
         challenge_methods=texts_at(document, "code_challenge_methods_supported"),
+        proof_algorithms=texts_at(document, "dpop_signing_alg_values_supported"),
         names_itself=document.get("authorization_response_iss_parameter_supported") is True,
         takes_client_documents=document.get("client_id_metadata_document_supported") is True,
         **endpoints,

@@ -109,6 +109,8 @@ class Post(Struct, frozen=True):
     form: Mapping[str, str] | None = None
     json: Mapping[str, Any] | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    is_probe: bool = False
+    """Only the head of the answer counts; the rest may never end."""
 
 
 async def ask(url: str, reach: Reach, post: Post | None = None) -> Reply:
@@ -164,7 +166,8 @@ def texts_at(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 async def _asked(target: Target, reach: Reach, post: Post | None) -> Reply:
     at = await reach.addresses(target)
-    headers = [(b"user-agent", b"rightcall"), (b"accept", b"application/json"), (b"accept-encoding", b"identity")]
+    accept = b"application/json" if post is None or not post.is_probe else b"application/json, text/event-stream"
+    headers = [(b"user-agent", b"rightcall"), (b"accept", accept), (b"accept-encoding", b"identity")]
     body = b""
     if post is not None:
         if post.json is not None:
@@ -180,7 +183,8 @@ async def _asked(target: Target, reach: Reach, post: Post | None) -> Reply:
             kind = header_of(response.headers, b"content-type").partition(b";")[0].strip().lower()
             if response.status == 200 and post is None and not _is_json(kind):
                 raise NoDocument(f"{escaped(target.address.authority, 100)} answered with something other than JSON")
-            return Reply(target, response.status, response.headers, await response.read_all())
+            whole = b"" if post is not None and post.is_probe else await response.read_all()
+            return Reply(target, response.status, response.headers, whole)
     except HttpError as error:
         raise IdentityError(_failure(target, error.fault)) from None
 

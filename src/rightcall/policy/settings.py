@@ -259,6 +259,9 @@ class RouterSettings(Struct, frozen=True):
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
+LoginKind = Literal["person", "machine"]
+
+
 class Server(Struct, frozen=True):
     """One server: how it is reached, and which of its tools may be called. Patterns mean the server's own names."""
 
@@ -279,6 +282,39 @@ class Server(Struct, frozen=True):
     """What stands before its tools in the gateway's list. None: its name; empty: nothing, they keep their names."""
     timeout: float = 60.0
     enabled: bool = True
+    login: LoginKind = "person"
+    """Who logs in where the server wants it: a person, with `rightcall login`, or this machine by itself."""
+    client_id: str = ""
+    """As the provider knows us, or the https address of a document about us; empty: we register ourselves."""
+    client_secret_env: str = ""
+    private_key: str = ""
+    """A file (PEM) to prove with that we are this client."""
+    assertion_file: str = ""
+    """A file with another provider's signed word for who this machine works for."""
+    exchange_url: str = ""
+    """Where that word is first exchanged for one to the server's provider; empty: it is one already."""
+    exchange_client_id: str = ""
+    issuer: str = ""
+    """Who gives the logins. Empty: whom the server names at the first login."""
+    scopes: tuple[str, ...] = ()
+    redirect_port: int = 0
+    """Of this machine, where the browser comes back to; 0: any."""
+    per_caller: bool = False
+    """Each caller uses a login of its own."""
+    token_env: str = ""
+    token_command: tuple[str, ...] = ()
+    """A program that prints a token."""
+
+    @property
+    def brings_token(self) -> bool:
+        """Its token comes from the environment or a program, and nobody logs in."""
+        return bool(self.token_env or self.token_command)
+
+    @property
+    def needs_login(self) -> bool:
+        """The policy says that nothing is to be sent without a login."""
+        named = self.client_id or self.issuer or self.scopes or self.per_caller or self.login == "machine"
+        return bool(named) and not self.brings_token
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is on the server's list, and nothing denies it.
