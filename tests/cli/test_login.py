@@ -21,7 +21,6 @@ pytestmark = pytest.mark.promise("I-02")
 def _pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Provider, Guarded]]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("rightcall.identity.vault.system_keyring", lambda: None)
 
     def open_page(link: str) -> bool:
         browse_later(link)
@@ -48,7 +47,7 @@ def test_somebody_logs_in_calls_and_logs_out(run: Runner, pair: tuple[Provider, 
 
     done = run("login", "notes", "--timeout", "5")
     assert (done.code, done.err) == (0, "")
-    assert "Log in with the page that opens in your browser." in done.out
+    assert "Log in on the page that opens in your browser:" in done.out
     assert re.search(rf"notes: logged in at {provider.url}, valid until [\d-]+ \d\d:\d\d, then renewed\.", done.out)
     assert run("run", "notes/greet", '{"n": 1}').code == 0
     assert f"notes: logged in at {provider.url}" in run("status").out
@@ -80,8 +79,8 @@ def test_json_is_one_object_and_holds_no_secret(run: Runner, pair: tuple[Provide
 
 def test_a_machine_without_a_browser_prints_the_link_and_waits(pair: tuple[Provider, Guarded]) -> None:
     command = [sys.executable, "-m", "rightcall.cli", "login", "notes", "--no-browser", "--timeout", "10"]
-    null = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "XDG_STATE_HOME": str(Path("state").absolute())}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(**null)) as process:
+    own = environment(XDG_STATE_HOME=str(Path("state").absolute()))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
         assert lines[0] == "Open this page to log in:\n"
@@ -143,4 +142,4 @@ def test_nobody_who_comes_back_is_told_after_a_while(
     monkeypatch.setattr(webbrowser, "open", lambda _: False)
     done = run("login", "notes", "--timeout", "0.2")
     assert (done.code, "nobody logged in within 0.2 s" in done.err) == (2, True)
-    assert "Open this page to log in:" in done.out
+    assert "/authorize?" in done.out

@@ -584,7 +584,7 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
     second = token_for(server, vault)
     assert first != second
     assert [one.form["grant_type"] for one in provider.asked("/token")] == ["client_credentials"] * 2
-    assert "given-secret" in next(iter(Path(vault.folder).glob("*.json"))).read_text(encoding="utf-8")
+    assert "given-secret" not in next(iter(Path(vault.folder).glob("*.json"))).read_text(encoding="utf-8")
     with guarded() as (other, _):
         guard.metadata = {"authorization_servers": [other.url]}
         assert token_for(server, vault) in provider.access

@@ -11,6 +11,7 @@ import pytest
 from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
+from rightcall.identity.callers import check_caller
 from rightcall.mcp.gateway.gateway import CALLER as GATEWAY
 from rightcall.proxy.gates import CALLER as PROXY
 from rightcall.record.admission import Reply, answer
@@ -18,7 +19,6 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
 from rightcall.server import access
-from rightcall.identity.callers import check_caller
 from rightcall.server.access import (
     DEFAULT,
     DEFAULTS,

@@ -56,7 +56,8 @@ HIDDEN: Final = ("hook", "eval", "warm", "version", "completion")
 PAGES: Final = {
     "doctor": "reference/doctor.md", "proxy": "reference/proxy.md", "serve": "reference/proxy.md",
     "mcp": "reference/mcp.md", "wrap": "reference/mcp.md", "install": "hosts/index.md", "uninstall": "hosts/index.md",
-    "status": "hosts/index.md", "login": "login.md", "logout": "login.md", "hook": "hosts/index.md", "read": "reference/formats.md",
+    "status": "hosts/index.md", "login": "login.md", "logout": "login.md", "hook": "hosts/index.md",
+    "read": "reference/formats.md",
     "check": "concepts/repair.md", "tools": "reference/packs.md", "packs": "reference/packs.md",
     "formats": "reference/formats.md", "policy": "operate/policy.md", "init": "operate/policy.md",
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",

@@ -127,12 +127,13 @@ def _logged_in(server: "Server", wish: "Wish", options: Namespace) -> "Login":
 
 def _shown_link(options: Namespace) -> Callable[[str], None]:
     def show(link: str) -> None:
-        opened = not options.no_browser and _open(link)
-        first = (
-            "Log in with the page that opens in your browser. If none opens:" if opened else "Open this page to log in:"
-        )
+        first = "Open this page to log in:" if options.no_browser else "Log in on the page that opens in your browser:"
         with redirect_stdout(sys.stderr if options.json else sys.stdout):
             say(first, f"  {link}", "Waiting for the login. Ctrl-C stops it.")
+        if not options.no_browser:
+            from rightcall.base.http.client import in_own_thread
+
+            in_own_thread(lambda: _open(link), "rightcall-browser")  # some browsers are waited for until they close
 
     return show
 

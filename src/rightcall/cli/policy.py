@@ -351,7 +351,7 @@ def _identity(policy: Policy) -> Found:
             yield (*place, "map"), "`may` has no effect without `client_id`: nobody can log into the console"
 
 
-def _lines(count: int) -> str:
+def _map_lines(count: int) -> str:
     return "1 line in the map" if count == 1 else f"{count} lines in the map"
 
 
@@ -651,7 +651,7 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
         ("callers", f"{len(settings.callers)}: {_listed(settings.callers)}" if settings.callers else "none by name"),
         ("servers", ", ".join(name if one.enabled else f"{name} (off)" for name, one in policy.servers.items())),
         ("hosts", ", ".join(f"{escaped(name, 40)} ({one.mode or policy.mode})" for name, one in policy.hosts.items())),
-        ("logins", ", ".join(f"{escaped(one.name, 60)} ({_lines(len(one.map))})" for one in policy.identity)),
+        ("logins", ", ".join(f"{escaped(one.name, 60)} ({_map_lines(len(one.map))})" for one in policy.identity)),
         ("router", _router(policy.router) if policy.router != RouterSettings() else ""),
         ("digest", policy.digest),
     ):

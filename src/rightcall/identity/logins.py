@@ -224,7 +224,8 @@ async def _entered(
     prover = Prover(proof) if proof else None
     if about.machine:
         party = Party(provider, known_client(provider, means), bound, reach, means.key, prover)
-        return kept_as(about, party.client, await _log_in_machine(server, means, party, about.scopes), proof)
+        tokens = await _log_in_machine(server, means, party, about.scopes)
+        return kept_as(about, _own_secret(server, party.client), tokens, proof)
     if not wish.device:
         flows.check_challenges(provider)
     redirect = Redirect()
@@ -239,7 +240,12 @@ async def _entered(
             tokens = await flows.log_in(party, about.scopes, redirect, shown.link, wish.seconds)
     finally:
         await redirect.aclose()
-    return kept_as(about, client, tokens, proof)
+    return kept_as(about, _own_secret(server, client), tokens, proof)
+
+
+def _own_secret(server: Server, client: Client) -> Client:
+    """The client with the secret that a provider gave it; one that the policy names is not kept a second time."""
+    return replace(client, secret="") if server.client_secret_env else client
 
 
 async def _log_in_machine(server: Server, means: Means, party: Party, scopes: tuple[str, ...]) -> Tokens:
@@ -263,8 +269,9 @@ def kept_as(login: Login, client: Client, tokens: Tokens, proof: str) -> tuple[L
 
 def party_of(server: Server, login: Login, secrets: Secrets) -> Party:
     """Who may renew a login, or end it: the client that got it, at the provider that gave it."""
-    key = means_of(server).key if login.client.method == "private_key_jwt" else ""
-    client = replace(login.client, secret=secrets.client)
+    means = means_of(server)
+    key = means.key if login.client.method == "private_key_jwt" else ""
+    client = replace(login.client, secret=secrets.client or means.secret)
     bound = login.resource if login.provider.is_told else ""
     prover = Prover(secrets.proof) if secrets.proof else None
     return Party(login.provider, client, bound, reach_of(server, login.networks), key, prover)
@@ -420,7 +427,7 @@ class Access:
                     raise
                 self._keep(replace(login, is_over=True), Secrets(client=secrets.client))
                 raise LoginNeeded(self._wanted("expired", challenge)) from None
-            return self._keep(*kept_as(login, party.client, tokens, secrets.proof))
+            return self._keep(*kept_as(login, _own_secret(self._server, party.client), tokens, secrets.proof))
 
     async def _enter(self) -> None:
         """The first login of a machine, which nobody has to approve."""

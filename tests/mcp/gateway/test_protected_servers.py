@@ -27,7 +27,6 @@ pytestmark = pytest.mark.promise("I-03")
 @pytest.fixture(name="pair")
 def _pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Provider, Guarded]]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("rightcall.identity.vault.system_keyring", lambda: None)
     with guarded() as pair:
         yield pair
 
