@@ -26,7 +26,7 @@ const server = createServer().listen(0, '127.0.0.1', () => {
     conformIdTokenClaims: false, // the claims of the scopes are in the ID token, too
     extraTokenClaims: (_, token) => (token.accountId ? { groups: groups[token.accountId] ?? [] } : {}),
     scopes: ['openid', 'offline_access', 'email', 'groups', ...scopes],
-    pkce: { required: () => true },
+    pkce: { required: (ctx) => ctx.oidc.route === 'authorization' },
     rotateRefreshToken: true,
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
     ttl: { AccessToken: () => seconds, ClientCredentials: () => seconds },
