@@ -321,6 +321,20 @@ starter = true
 # true: each caller uses a login of its own (`rightcall login notes --as CALLER`).
 #per_caller = false
 
+#[servers.reports]
+# The address of a server where this machine logs in by itself, with a token of its platform.
+#url = "https://reports.example.org/mcp"
+# Who logs in: this machine.
+#login = "machine"
+# Its client id at the provider.
+#client_id = "nightly-build"
+# A file with a token that says who this machine works for. Read anew for each login.
+#assertion_file = "/var/run/secrets/token"
+# Where that token is first exchanged for one to the server's provider. Not set: it is one already.
+#exchange_url = "https://login.example.org/token"
+# The client id for that exchange.
+#exchange_client_id = "nightly-build"
+
 #[servers.tracker]
 # The address of a server whose token you have.
 #url = "https://tracker.example.org/mcp"
