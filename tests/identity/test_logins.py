@@ -286,6 +286,20 @@ def test_an_answer_counts_once_and_only_on_its_own_page(pair: tuple[Provider, Gu
 
 
 @pytest.mark.promise("I-02")
+def test_a_redirect_that_is_replayed_is_not_taken() -> None:
+    async def main() -> list[int]:
+        redirect = flows.Redirect()
+        await redirect.open()
+        back = f"{redirect.uri}?code=first&state={redirect.state}"
+        found = [(await asyncio.to_thread(get, one))[0] for one in (back, back.replace("first", "second"))]
+        assert (await redirect.answer(1))["code"] == "first"
+        await redirect.aclose()
+        return found
+
+    assert asyncio.run(main()) == [200, 400]
+
+
+@pytest.mark.promise("I-02")
 def test_a_code_is_traded_with_its_verifier_and_a_second_time_is_refused(
     pair: tuple[Provider, Guarded], vault: Vault
 ) -> None:
@@ -461,6 +475,16 @@ def test_nothing_is_given_to_another_server_or_for_another_caller(pair: tuple[Pr
     for caller in ("bob", ""):
         with pytest.raises(LoginNeeded):
             token_for(own, vault, caller)
+
+
+@pytest.mark.promise("I-03")
+def test_a_login_for_another_resource_is_not_used(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    _, guard = pair
+    login = enter(server_of(guard), vault)
+    _, secrets = vault.read(login.key) or pytest.fail("it was not kept")
+    vault.write(replace(login, resource="https://elsewhere.example/mcp"), secrets)
+    with pytest.raises(LoginNeeded):
+        token_for(server_of(guard), vault)
 
 
 @pytest.mark.promise("I-03")
