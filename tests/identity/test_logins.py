@@ -184,6 +184,12 @@ def test_somebody_without_a_browser_types_a_code(
     assert (shown[0].code, shown[0].link) == ("WDJB-MJHT", f"{provider.url}/activate")
     assert token_for(server, vault) in provider.access
     assert len(provider.asked("/token")) == 2
+    for link in ("http://login.example/activate", "https://10.0.0.7/activate", "javascript:alert(1)", ""):
+        code = {"device_code": "d", "user_code": "AB", "verification_uri": link}
+        provider.overrides["/device"] = (200, {}, code)
+        with pytest.raises(IdentityError):
+            asyncio.run(log_in_at(server, Wish(device=True), reach, vault, Shown(lambda _: None, shown.append)))
+    assert len(shown) == 1
     provider.metadata = {"device_authorization_endpoint": None}
     with pytest.raises(IdentityError, match="without --device"):
         asyncio.run(log_in_at(server, Wish(device=True), reach, vault, Shown(lambda _: None, shown.append)))
@@ -366,6 +372,8 @@ def test_metadata_that_leads_elsewhere_is_refused(
         {"authorization_endpoint": "http://evil.example/a"},
         {"authorization_endpoint": "javascript:alert(1)"},
         {"authorization_endpoint": None},
+        {"authorization_endpoint": "https://10.0.0.7/authorize"},
+        {"authorization_endpoint": "https://169.254.169.254/authorize"},
         {"authorization_endpoint": "https://login.example/a?redirect_uri=https://evil.example"},
         {"authorization_endpoint": "https://login.example/a?client_id=theirs&code_challenge=x"},
         {"registration_endpoint": "https://10.0.0.7/register"},

@@ -147,6 +147,7 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     challenge = await _challenge(server, want, reach)
     resource = await discover_resource(server.url, challenge, reach)
     if not resource.is_told and not challenge.scheme and not server.needs_login and before is None:
+        vault.drop_want(key)
         raise IdentityError(f"{server.name} asks for no login")
     blank = Want(server=server.name, url=server.url, caller=caller)
     issuer = _choose_issuer(resource, wish.issuer or server.issuer, before[0].provider.issuer if before else "", blank)
