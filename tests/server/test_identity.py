@@ -92,6 +92,17 @@ def test_a_client_without_a_token_is_told_where_to_log_in(site: Site, provider: 
 
 
 @pytest.mark.promise("I-06")
+def test_a_client_that_asks_the_server_who_gives_logins_is_told(site: Site, provider: OpenId) -> None:
+    got = site.ask("GET", "/.well-known/oauth-authorization-server")
+    assert got.status == 200
+    told = got.json
+    assert (told["issuer"], told["token_endpoint"]) == (provider.issuer, f"{provider.issuer}/token")
+    assert told["code_challenge_methods_supported"] == ["S256"]
+    assert "registration_endpoint" not in told
+    assert site.ask("GET", "/.well-known/oauth-authorization-server/other").status == 401
+
+
+@pytest.mark.promise("I-06")
 def test_a_wrong_token_is_challenged_with_what_is_wrong_and_nothing_of_it(site: Site, provider: OpenId) -> None:
     got = call(site, provider.token(aud="https://other.example.org", sub="nobody-you-know"))
     assert (got.status, got.code) == (401, "wrong_token")

@@ -541,12 +541,12 @@ def _logins() -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, An
     """Who is logged in at which server, and which servers wait for a login: each as a record and as a line."""
     if not os.path.isdir(os.path.join(state_folder(), "logins")):
         return [], []
-    from rightcall.cli.login import describe_login, describe_want, login_record, want_record
+    from rightcall.cli.login import describe_login, login_record, render_want, want_record
     from rightcall.identity.vault import Vault
 
     vault = Vault()
     logins = [(login_record(one), describe_login(one)) for one in vault.logins()]
-    return logins, [(want_record(one), describe_want(one)) for one in vault.wants()]
+    return logins, [(want_record(one), render_want(one)) for one in vault.wants()]
 
 
 def integrations() -> list[dict[str, Any]]:

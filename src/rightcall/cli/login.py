@@ -213,7 +213,7 @@ def want_record(want: "Want") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe_want(want: "Want") -> str:
+def render_want(want: "Want") -> str:
     """One line for people."""
     from rightcall.identity.logins import LoginNeeded
 
@@ -249,7 +249,7 @@ def _list(options: Namespace) -> int:
         own = [one for one in logins if one.url == server.url]
         asked = [one for one in wants if one.url == server.url]
         rows += [*map(login_record, own), *map(want_record, asked)]
-        lines += [*map(describe_login, own), *map(describe_want, asked)]
+        lines += [*map(describe_login, own), *map(render_want, asked)]
         if not own and not asked:
             rows.append({"server": server.name, "url": server.url, "state": "none"})
             lines.append(f"{escaped(server.name)}: has no login, and has not asked for one")

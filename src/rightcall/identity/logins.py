@@ -53,8 +53,13 @@ class LoginNeeded(IdentityError):
     """Nothing is sent to a server until somebody logs in; the message says what to run."""
 
     def __init__(self, want: Want) -> None:
-        super().__init__(f"{_WHY[want.reason].format(scopes=' '.join(want.scopes))}: run `{want.command}`")
+        super().__init__(f"{describe_want(want)}: run `{want.command}`")
         self.want = want
+
+
+def describe_want(want: Want) -> str:
+    """Why a login is needed, of `it`, the server."""
+    return _WHY[want.reason].format(scopes=" ".join(want.scopes))
 
 
 _WHY: Final[dict[Reason, str]] = {

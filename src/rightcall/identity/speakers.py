@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, json
 
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, IdentityError
 from rightcall.identity.callers import LONGEST_TOKEN, Refusal, caller_of
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rightcall.identity.tokens import Issuer, Written
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+OF_PROVIDER: Final = "/.well-known/oauth-authorization-server"
 _WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*")
 """Where a token may be in a text."""
 _MOST_KNOWN: Final = 4_096
@@ -134,11 +135,15 @@ class Speakers:
 
     # ── what clients are told ────────────────────────────────────────────────────────────────────────────────────
 
-    def document(self, path: str, origin: str) -> bytes | None:
+    async def document(self, path: str, origin: str) -> bytes | None:
         """The metadata that a path asks for, of the server that is reached at `origin`; None where there is none."""
+        if not self.is_on:
+            return None
+        if path == OF_PROVIDER:
+            return await self._provider()
         suffix = path.removeprefix(WELL_KNOWN)
         resource = self.resource(origin)
-        if not self.is_on or suffix not in ("", "/mcp", urlsplit(resource).path):
+        if suffix not in ("", "/mcp", urlsplit(resource).path):
             return None
         found: dict[str, Any] = {
             "resource": resource,
@@ -148,6 +153,27 @@ class Speakers:
         }
         scopes = self.scopes
         return json.encode(found | ({"scopes_supported": list(scopes)} if scopes else {}))
+
+    async def _provider(self) -> bytes | None:
+        """The metadata of the provider, for clients of the revision 2025-03-26: they know of nobody but the server, and
+        ask it who gives logins."""
+        try:
+            found = await next(iter(self.issuers().values())).metadata()
+        except (IdentityError, ConfigError):
+            return None
+        said: dict[str, Any] = {
+            "issuer": found.issuer,
+            "authorization_endpoint": found.authorization_endpoint,
+            "token_endpoint": found.token_endpoint,
+            "registration_endpoint": found.registration_endpoint,
+            "jwks_uri": found.jwks_uri,
+            "scopes_supported": self.scopes,
+            "response_types_supported": ["code"],
+            "grant_types_supported": found.grants,
+            "token_endpoint_auth_methods_supported": found.auth_methods,
+            "code_challenge_methods_supported": found.challenge_methods or ["S256"],
+        }
+        return json.encode({name: value for name, value in said.items() if value})
 
     @property
     def scopes(self) -> tuple[str, ...]:

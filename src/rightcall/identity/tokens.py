@@ -29,6 +29,8 @@ from rightcall.identity.keys import LONGEST_ID, Key, Keys
 from rightcall.policy.settings import IdentitySettings, Policy
 
 LONGEST_SUBJECT: Final = 255
+KNOWN_SECONDS: Final = 60.0
+"""How long the metadata of a provider is used again."""
 _MOST_AUDIENCES: Final = 50
 _LATEST: Final = 253_402_300_800
 """The end of the year 9999, in seconds since 1970."""
@@ -205,13 +207,21 @@ class Issuer:
         self.settings = settings
         self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
         self.keys = Keys(self._load)
+        self._metadata: tuple[float, Provider] | None = None
         self.terms = Terms(
             settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
         )
 
     async def metadata(self) -> Provider:
-        """Raises IdentityError."""
-        return await discover_issuer(self.settings.issuer, self.reach, openid=True)
+        """As it was a minute ago at most: whoever begins logins without end causes no more questions than that. Raises
+        IdentityError."""
+        known = self._metadata
+        if known is None or self.keys.now() - known[0] >= KNOWN_SECONDS:
+            known = self._metadata = (
+                self.keys.now(),
+                await discover_issuer(self.settings.issuer, self.reach, openid=True),
+            )
+        return known[1]
 
     async def _load(self) -> dict[str, Any]:
         address = (await self.metadata()).jwks_uri

@@ -34,7 +34,7 @@ from rightcall.base.http.answers import is_loopback
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
 from rightcall.identity.callers import Refusal, check_caller, looks_like_token
-from rightcall.identity.speakers import WELL_KNOWN, Speakers
+from rightcall.identity.speakers import OF_PROVIDER, WELL_KNOWN, Speakers
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
@@ -410,8 +410,8 @@ class Guard:
             if is_preflight(scope["method"], found):
                 await _send_empty(send, preflight_answer(found))
                 return
-        if complaint is None and scope["path"].startswith(WELL_KNOWN):
-            document = self._speakers.document(scope["path"], _origin_of(scope, found))
+        if complaint is None and scope["path"].startswith((WELL_KNOWN, OF_PROVIDER)):
+            document = await self._speakers.document(scope["path"], _origin_of(scope, found))
             if document is not None and scope["method"] in ("GET", "HEAD"):
                 await _send_document(send, document)
                 return
