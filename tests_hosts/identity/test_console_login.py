@@ -10,6 +10,7 @@ from identity.guarded import Guarded, free_port, guarded, tools
 from identity.person import Page, Person
 from identity.providers import CONSOLE, CONSOLE_SECRET, PROVIDERS, clients, provider
 
+pytestmark = pytest.mark.promise("I-08")
 LINES = f"""\
 client_id = "{CONSOLE}"
 client_secret_env = "CONSOLE_SECRET"

@@ -1,4 +1,4 @@
-"""Nothing of twenty people's logins is left where it does not belong: scripts/identity_leaks.py, and what it can find."""
+"""Nothing of twenty people's logins is left where it does not belong: scripts/identity_leaks.py, and what it finds."""
 
 import base64
 import json
