@@ -107,7 +107,7 @@ def settle(chance: random.Random, store: Store, callers: tuple[str, ...] = CALLE
         case 0:
             where: dict[str, Any] = chance.choice([{}, {"n": 1}, {"path": "a*"}])
             made = Grant(
-                f"{chance.getrandbits(32):08x}", chance.choice(callers), chance.choice(["save", "files/save_file", "sh"]),
+                f"{chance.getrandbits(32):08x}", chance.choice(callers), chance.choice(["save", "files/save", "sh"]),
                 where, chance.choice([1, 2]), now + 90 * SECOND, "anna", "",
             )  # fmt: skip
             store.transact(lambda tables: give_grant(tables, made, (), lambda value: value))
