@@ -216,6 +216,7 @@ class Door:
         self._renew_redactor()
         self._loops = LoopNews()
         self._seen: set[tuple[str, str]] = set()
+        self._asked: set[tuple[str, str]] = set()
         self._note_policy("loaded")
 
     @classmethod
@@ -554,12 +555,18 @@ class Door:
         return Admission(decision, seq, hash=tables.head()[1])
 
     def _tell_seen(self, asked: Asked, admission: Admission) -> None:
-        """A tool that was called and did not run is noted, once; a hook's tools are known from elsewhere."""
+        """A tool of the host's own that was called and did not run is noted, once. Those of servers are remembered as
+        they were listed, and a hook's are known."""
         tool = asked.tool
-        if tool is None or not tool.definition or tool.definition == NOT_TOLD or admission.decision.kind == "allow":
+        if tool is None or not tool.definition or tool.definition == NOT_TOLD or asked.body.inputs.space:
+            return
+        if asked.observed or admission.decision.kind == "allow" or admission.decision.rule == PAUSED.rule:
             return
         key = asked.body.tool, tool.definition
         if key in self._seen or self._setup.elsewhere or admission.call == 0 or len(self._seen) >= _MOST_SEEN:
+            return
+        if admission.decision.kind == "ask" and key not in self._asked:  # whoever is asked once is mostly answered
+            self._asked.add(key)
             return
         self._seen.add(key)
         record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
