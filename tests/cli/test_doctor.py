@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rightcall import Executor
 from rightcall.doctor.questions import DoctorQuestion
 from rightcall.models import endpoint
 from rightcall.record.sqlite import SqliteStore
