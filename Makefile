@@ -9,7 +9,7 @@ TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
 ENGINES := .venv-engines
-NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
+NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166 oidc-provider@9.13 @modelcontextprotocol/sdk@1.32 @modelcontextprotocol/client@2.3 @modelcontextprotocol/inspector@2.12
 AXE := axe-core@4.14.0
 # The oldest PostgreSQL that the store works on, and the newest: packages that hold the server, for whoever is not root.
 POSTGRES := 13.23.0-beta.16 18.4.0-beta.17

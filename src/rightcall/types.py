@@ -104,6 +104,8 @@ class Rules(Struct, frozen=True, omit_defaults=True):
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Other ways to write a date or a number, by argument: `catalog/forms.py` reads them."""
     required: tuple[str, ...] = ()
     required_any: tuple[tuple[str, ...], ...] = ()
     required_unless: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(

@@ -18,13 +18,13 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
 from rightcall.server import access
+from rightcall.identity.callers import check_caller
 from rightcall.server.access import (
     DEFAULT,
     DEFAULTS,
     PREFIX,
     Callers,
     TokenRequest,
-    check_caller,
     digest_of,
     make_token,
     revoke_tokens,

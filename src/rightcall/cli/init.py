@@ -301,6 +301,38 @@ starter = true
 # HTTP headers of each request to it.
 #headers = { x-team = "tools" }
 
+#[servers.notes]
+# The address of a server that wants a login: `rightcall login notes`. The keys below are rarely needed.
+#url = "https://notes.example.org/mcp"
+# Who logs in: "person", or "machine" with client_id and one of client_secret_env and private_key.
+#login = "person"
+# Its client id at the provider, or the https address of a document about it. Not set: it registers itself.
+#client_id = "rightcall"
+# The environment variable with the client's secret.
+#client_secret_env = "NOTES_CLIENT_SECRET"
+# A PEM file that the client signs with, counted from the folder of this file.
+#private_key = "notes-key.pem"
+# The provider of the logins (default: the one that the server names at the first login).
+#issuer = "https://login.example.org"
+# What to ask for (default: what the server names).
+#scopes = ["notes:read"]
+# The port of this machine that the browser comes back to. 0: any.
+#redirect_port = 0
+# true: each caller uses a login of its own (`rightcall login notes --as CALLER`).
+#per_caller = false
+
+#[servers.tracker]
+# The address of a server whose token you have.
+#url = "https://tracker.example.org/mcp"
+# The environment variable with the token.
+#token_env = "TRACKER_TOKEN"
+
+#[servers.mail]
+# The address of a server whose token a program prints.
+#url = "https://mail.example.org/mcp"
+# The program, with its arguments.
+#token_command = ["pass", "show", "mail"]
+
 # ── Router: which tool a request needs ───────────────────────────────────────────────────────────────────────
 
 [router]
@@ -482,6 +514,45 @@ certificate = ""
 private_key = ""
 # true: serve other addresses without TLS, behind your own proxy that has TLS.
 plain_http = false
+
+# ── Identity: tokens of an OpenID provider at proxy and gateway, and logins to the console ──────────────────
+
+#[identity]
+# The provider, letter by letter as its tokens name it.
+#issuer = "https://login.example.org"
+# What tokens for this gateway name as their audience: one text or a list.
+#audience = "https://gateway.example.org/mcp"
+# The provider's name on the login page. Not set: its host.
+#name = "Example"
+# Algorithms that a token may be signed with.
+#algorithms = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"]
+# Seconds by which the provider's clock may differ.
+#leeway = 30
+# Scopes that a token must have, and that clients are told to ask for.
+#scopes = ["mcp"]
+# The claim that lists the groups; with dots, one within another.
+#groups = "groups"
+# The address of `/mcp` that clients use, behind a balancer.
+#resource = "https://gateway.example.org/mcp"
+# The client of the console at the provider; its redirect URI is the console's address with /login/back.
+#client_id = "rightcall-console"
+# The environment variable with the secret of that client, where it has one.
+#client_secret_env = "RIGHTCALL_CLIENT_SECRET"
+# Scopes that the console asks for.
+#login_scopes = ["openid", "profile", "email"]
+# Seconds after which people log in again.
+#session = 28_800
+
+# Who is who. The first line that fits counts; whom none fits is refused.
+#[identity.map]
+# A group: its members call as one caller, whose stage may be said here.
+#"group:platform" = { caller = "platform", stage = "limited-write" }
+# What people may do in the console, and the claim that is their name there.
+#"group:oncall" = { may = "approve", person = "{email}" }
+# A claim, with `*` for anything; `NAME/{claim}` is a caller of its own for each value.
+#"claim:email=*@example.org" = { caller = "staff/{email}", may = "look" }
+# Everybody else with a valid token; without this line they are refused.
+#"*" = { caller = "guest" }
 
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -516,7 +516,11 @@ def run_status(options: Namespace) -> int:
     paused = [*_pauses(stores)]
     faults = [fault for path in stores if (fault := fault_of(path)) is not None]
     clashes = _clashes(stores[0])
-    record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
+    logins, wanted = _logins()
+    record = {
+        "installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes,
+        "logins": [one for one, _ in logins], "logins_wanted": [one for one, _ in wanted],
+    }  # fmt: skip
 
     def lines(style: Style) -> Iterator[str]:
         yield from (style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one))
@@ -526,9 +530,23 @@ def run_status(options: Namespace) -> int:
             yield "No integrations installed. Run `rightcall install --help`"
         yield _server_line(server)
         yield from (f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes)
+        yield from (line for _, line in logins)
+        yield from (f"{style.tint('!', 'yellow')} {line}" for _, line in wanted)
 
     tell(options, record, lines)
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
+
+
+def _logins() -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, Any], str]]]:
+    """Who is logged in at which server, and which servers wait for a login: each as a record and as a line."""
+    if not os.path.isdir(os.path.join(state_folder(), "logins")):
+        return [], []
+    from rightcall.cli.login import describe_login, describe_want, login_record, want_record
+    from rightcall.identity.vault import Vault
+
+    vault = Vault()
+    logins = [(login_record(one), describe_login(one)) for one in vault.logins()]
+    return logins, [(want_record(one), describe_want(one)) for one in vault.wants()]
 
 
 def integrations() -> list[dict[str, Any]]:
@@ -767,8 +785,8 @@ def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
     lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
     if one["ignored"]:
         settings = many(len(one["ignored"]), "setting")
-        told = f"{settings} ignored until you trust the policy: rightcall trust {escaped(shlex.quote(one['policy']))}"
-        lines += hang(f"  {style.tint('!', 'yellow')} ", told, style)
+        lines += hang(f"  {style.tint('!', 'yellow')} ", f"{settings} ignored until you trust the policy:", style)
+        lines.append(f"      rightcall trust {escaped(shlex.quote(one['policy']))}")  # whole, so that it can be pasted
     for gap in one["unenforced"]:
         lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
     return lines

@@ -56,6 +56,7 @@ def treatment(options: Namespace, policy: Policy) -> Options:
     """How answers are treated."""
     treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
     options.observe = treated.observe or watches(policy)
+    options.providers = [one.name for one in policy.identity]
     return treated
 
 

@@ -43,7 +43,7 @@ from rightcall.gate.stream import Stream
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
 from rightcall.record.calls import LIFTED, Fit, counted_as
-from rightcall.record.tables import CallBody
+from rightcall.record.tables import NO_IDENTITY, CallBody
 from rightcall.types import Call, ReasoningMode, Repair, Verdict
 
 log = logging.getLogger("rightcall")
@@ -414,6 +414,7 @@ class Provenance(NamedTuple):
     retries: int = 0
     taught: bool = False
     observe: bool = False
+    identity: tuple[str, str] = NO_IDENTITY
 
 
 def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[CallBody]:
@@ -421,7 +422,7 @@ def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[Call
     exchange = {
         "caller": redactor.text(came.caller), "provider": redactor.text(came.provider), "policy": came.policy,
         "wire": came.wire, "model": redactor.text(came.model[: LONGEST_NAME * 4])[:LONGEST_NAME],
-        "retries": int(came.retries), "taught": bool(came.taught),
+        "retries": int(came.retries), "taught": bool(came.taught), "identity": came.identity,
     }  # fmt: skip
     return [_body(one, redactor, came.observe, exchange) for one in did]
 

@@ -27,6 +27,7 @@ from rightcall.base.http.client import Incoming
 from rightcall.base.telemetry.spans import NO_SPAN, OFF, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
+from rightcall.executor.calls import spoken_for
 from rightcall.gate.gate import Gate
 from rightcall.proxy.flow import Editor, Flow, collect_answer
 from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, is_wrong, lifts, render_comment, render_header
@@ -254,7 +255,8 @@ class Asking:
         if self._rounds < 0:
             return [OVER.format(most)] * len(calls)
         self.facts.ran += len(calls)
-        return await self._own.tools.run(calls, self.facts.caller)
+        with spoken_for(self.facts.identity):
+            return await self._own.tools.run(calls, self.facts.caller)
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
         """The answer of the model after it was taught, in place of one in which it could not know its tools. None where
@@ -685,7 +687,8 @@ class _Exchange:
         if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
             raise Paused
         given = self.scope["headers"]
-        self.facts.caller = entrance_of(self.scope).caller
+        entered = entrance_of(self.scope)
+        self.facts.caller, self.facts.identity = entered.caller, entered.identity
         budget = self.proxy.budget if self.wire is not None else None
         if budget is not None and budget.counts(self.facts.caller):
             self.facts.counted = True

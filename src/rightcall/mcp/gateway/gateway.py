@@ -303,6 +303,7 @@ class Gateway:
             for one in self._upstreams.values()
             if one.session is not None and one.session.agreed is not None and one.session.agreed.instructions
         ]
+        words += [f"{one.name} {one.told()}" for one in self._upstreams.values() if one.awaits_login]
         return {**told, "instructions": "\n\n".join(words)} if words else told
 
     def _capabilities(self, *, stateless: bool) -> dict[str, Any]:
