@@ -38,6 +38,10 @@ _LINK = re.compile(r"https?://\S+")
 _HREF = re.compile(r'(?:href|src)="(/[^"#]*)"')
 LINES = f'client_id = "{CONSOLE}"\nclient_secret_env = "CONSOLE_SECRET"\nlogin_scopes = ["openid", "email", "groups"]\n'
 TOOLS = ("tools_echo", "notes_write", "notes_whoami")
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+READ = {"type": "function", "function": {"name": "read_file", "parameters": PATH}}
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+NAMED = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "tools_echo"}
 SHORTEST = 12
 """Characters of what is looked for: less than that would be found by chance."""
 
@@ -135,18 +139,22 @@ class Company:
             self.traces.add("answers", f"{answer.headers}\n{answer.text}")
 
     def work(self, tokens: list[str], calls: int) -> None:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        named = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "tools_echo"}
-        accept = {"accept": "application/json, text/event-stream", **named}
-        with httpx.Client(headers=accept, timeout=60) as client:
+        """Calls at the gateway, and every second one at the proxy, whose model gets most of them wrong."""
+        with httpx.Client(headers={"accept": "application/json, text/event-stream"}, timeout=60) as client:
             for at in range(calls):
-                params = {"name": "tools_echo", "arguments": {"text": f"call {at}"}, "_meta": meta}
-                body = {"jsonrpc": "2.0", "id": at, "method": "tools/call", "params": params}
                 sent = {"authorization": f"Bearer {tokens[at % len(tokens)]}"}
-                answer = client.post(self.gateway.mcp, json=body, headers=sent)
+                if at % 2:
+                    url = self.gateway.mcp.replace("/mcp", "/v1/chat/completions")
+                    body = {
+                        "model": "practice",
+                        "messages": [{"role": "user", "content": f"read {at}"}],
+                        "tools": [READ],
+                    }
+                else:
+                    url = self.gateway.mcp
+                    params = {"name": "tools_echo", "arguments": {"text": f"call {at}"}, "_meta": META}
+                    body = {"jsonrpc": "2.0", "id": at, "method": "tools/call", "params": params}
+                answer = client.post(url, json=body, headers=sent | NAMED)
                 assert answer.status_code == 200, answer.text
                 self.traces.add("answers", answer.text)
 
@@ -219,7 +227,7 @@ def search(traces: Traces, secrets: list[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=4300)
+    parser.add_argument("--calls", type=int, default=3500)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     npm_bin = Path(os.environ["RIGHTCALL_NPM_BIN"])
