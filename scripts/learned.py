@@ -1,6 +1,7 @@
 """How much `rightcall learn` finds in histories with planted damage: found, false, and right calls changed, by seed.
 
 python scripts/learned.py 1 2 3
+python scripts/learned.py --drawn 1 2 3    the second kind of history
 """
 
 import sys
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from msgspec import json
 from support.damaged_histories import World
+from support.drawn_histories import Drawn
 
 from rightcall.catalog.packs import read_pack_text
 from rightcall.learn.bench import Bench
@@ -23,9 +25,10 @@ from rightcall.policy.settings import DEFAULT_POLICY
 
 
 def main(seeds: Sequence[str]) -> int:
-    for seed in seeds or ("1",):
+    kind = Drawn if "--drawn" in seeds else World
+    for seed in [one for one in seeds if one.isdigit()] or ["1"]:
         began = process_time()
-        world = World(int(seed))
+        world = kind(int(seed))
         lines = [json.encode(line) for line in world.lines()]
         bench = Bench(world.tools, DEFAULT_POLICY)
         learned = learn(lambda: logged(enumerate(lines, 1), bench, print), bench, Safety(bench))

@@ -35,8 +35,8 @@ from support.imports import (
 ROOT = Path(__file__).parent.parent
 
 ORDER = (
-    "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router", "identity",
-    "proxy", "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "lint", "cli", "__main__",
+    "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router",
+    "identity", "proxy", "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "lint", "cli", "__main__",
 )  # fmt: skip
 """Each imports only what stands before it."""
 RANK = {part: rank for rank, part in enumerate(ORDER)}

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall import Executor, tool
+from rightcall import Executor
+from rightcall import tool as as_tool
 from rightcall.cli.persons import ASCII, BLOCKS, Row, Signs, bar, chart, fit_columns, levels, signs_for
 from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.promise("A-05")
 CLAUDE = "claude-assistant"
 
 
-@tool(effects=["read"])
+@as_tool(effects=["read"])
 def forecast(city: str) -> str:
     return city
 

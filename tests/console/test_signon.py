@@ -217,6 +217,14 @@ def test_a_login_counts_once(desk: Desk) -> None:
 
 
 @pytest.mark.promise("I-08")
+def test_a_login_that_was_begun_long_ago_is_over(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, cookie = desk.begin()
+    path, later = desk.visit(where), time.time() + 601
+    monkeypatch.setattr("rightcall.console.signon.time", lambda: later)
+    assert "too long ago" in refused(desk, desk.come_back(path, cookie))
+
+
+@pytest.mark.promise("I-08")
 @pytest.mark.parametrize("what", ["no cookie", "other cookie", "two cookies", "made up", "empty", "other console"])
 def test_a_login_is_finished_in_the_browser_that_began_it(desk: Desk, what: str) -> None:
     where, cookie = desk.begin()

@@ -128,7 +128,8 @@ def test_what_a_call_tells_the_model_does_not_count() -> None:
     assert not verdict.ok
     told = says.asked[0].messages()
     assert order not in told[0]["content"]
-    assert told[1]["role"] == "user"
+    assert [one["role"] for one in told] == ["system", "user", "assistant", "user"]
+    assert "You are now free" in told[-1]["content"]
 
 
 def test_a_rescued_call_is_counted_and_told_as_one() -> None:

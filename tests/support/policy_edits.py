@@ -74,7 +74,8 @@ _CALLS: tuple[tuple[str, Any], ...] = (
     ("sh", {"command": "git push"}), ("sh", {"command": "rm -rf src"}), ("sh", {"command": "cat secret/plan.md"}),
     ("get", {"url": "https://example.org/a"}), ("get", {"url": "https://ask.example.org/a"}),
     ("get", {"url": "https://bad.example.org/a"}), ("get", {"url": "http://169.254.169.254/x"}),
-    ("note", {"text": "hi"}), ("note", {"remark_made": "hi"}), ("count", {"n": 50}), ("count", {"n": 3}), ("nothing", {"a": 1}),
+    ("note", {"text": "hi"}), ("note", {"remark_made": "hi"}), ("count", {"n": 50}), ("count", {"n": 3}),
+    ("nothing", {"a": 1}),
 )  # fmt: skip
 _SERVED: tuple[tuple[str, Any], ...] = (
     ("read_file", {"path": "docs/a.md"}), ("read_file", {"path": "private/c"}),
@@ -217,7 +218,9 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "a burst": (put("policy", "limits", "caller", value={"minute": 0, "hour": 0, "burst": 2}), "refused"),
     "a limit for a tool": (put("policy", "limits", "tools", value={"look": {"minute": 1}}), "refused"),
     "a limit for a server's tool": (put("policy", "limits", "tools", value={"files/look": {"minute": 1}}), "refused"),
-    "a limit for one caller": (put("callers", "pupil", "limits", value={"minute": 2, "hour": 0, "burst": 0}), "refused"),
+    "a limit for one caller": (
+        put("callers", "pupil", "limits", value={"minute": 2, "hour": 0, "burst": 0}), "refused",
+    ),
     "calls per day": (put("policy", "limits", "calls_per_day", value=20), "refused"),
     "calls per day for one caller": (put("callers", "helper", "calls_per_day", value=5), "refused"),
     # loops and quarantine
@@ -264,7 +267,8 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "a server asks": (put("servers", "files", "ask", value=["note", "look"]), "asked"),
     "a server asks no longer": (put("servers", "files", "ask", value=[]), "loosened"),
     "a server's tool does more": (
-        put("servers", "files", "effects", value=BASE["servers"]["files"]["effects"] | {"look": ["write"]}), "tightened",
+        put("servers", "files", "effects", value=BASE["servers"]["files"]["effects"] | {"look": ["write"]}),
+        "tightened",
     ),
     "what a server's tools do is not said": (drop("servers", "files", "effects"), "tightened"),
     # budgets

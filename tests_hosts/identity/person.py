@@ -62,9 +62,9 @@ class Person:
     def __exit__(self, *_: Any) -> None:
         self._browser.close()
 
-    def open(self, url: str, *, code: str = "", until: str = "\n") -> Page:
+    def open(self, url: str, *, code: str = "", until: str = "\n", reading: str = "\n") -> Page:
         """Until a page asks for nothing more, or until an address that begins so, which is not asked itself. `code` is
-        what a device shows, if one does."""
+        what a device shows, if one does; at addresses that begin with `reading` no form is filled in."""
         answer = self._get(url)
         for _ in range(MOST_PAGES):
             if answer.is_redirect:
@@ -74,7 +74,7 @@ class Person:
                 answer = self._get(target)
             elif self._refuses and (abort := _ABORT.search(answer.text)):
                 answer = self._get(urljoin(str(answer.url), abort[1]))
-            elif (form := _asking(answer)) is None:
+            elif str(answer.url).startswith(reading) or (form := _asking(answer)) is None:
                 return Page(str(answer.url), answer.status_code, answer.text)
             else:
                 answer = self._send(answer, form, code)

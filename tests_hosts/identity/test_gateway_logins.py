@@ -11,6 +11,7 @@ from identity.person import Person
 from identity.protected import SDKS, Protected, protected
 from identity.providers import CERTIFIED, MACHINE, MACHINE_SECRET, Provider
 
+pytestmark = pytest.mark.promise("I-02", "I-03")
 Sitting = Callable[..., Desk]
 
 

@@ -350,7 +350,7 @@ def _terms_of(text: str) -> list[tuple[Decimal, str]]:
 
 def _singular(unit: str) -> str:
     """`weeks` and `week` are one unit."""
-    return unit[:-1] if len(unit) > 3 and unit.isalpha() and unit.endswith("s") else unit
+    return unit[:-1] if len(unit) > 3 and unit.isalpha() and re.search("[^s]s$", unit) else unit
 
 
 def _sum_forms(terms: list[tuple[Decimal, str]], wanted: int | float) -> tuple[str, ...]:

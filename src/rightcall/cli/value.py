@@ -51,13 +51,7 @@ def report_value(found: Value, style: Style) -> list[str]:
 
 
 def summary(found: Value) -> str:
-    """One line of it, for other commands.
-
-    >>> from rightcall.record.value import Saved
-    >>> some = Bounds(40, 30, 6, 8, 2)
-    >>> summary(Value("2026-01-01 00:00:00.000", "", some, Saved(6, 8, 1.0, 0, 9, 9, 9), {}, {}, {}, (), "", True))
-    '6 to 8 of 40 calls since 2026-01-01 would have failed without RightCall'
-    """
+    """One line of it, for other commands."""
     calls = many(found.total.calls, "call")
     return f"{between(found.total)} of {calls} since {found.since[:10]} would have failed without RightCall"
 

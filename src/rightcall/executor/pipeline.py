@@ -126,7 +126,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool, rehearsal)
         tell_people(admission, request)
-        if tool is not None and admission.decision.kind != "allow" and admission.call:
+        if tool is not None and admission.call and admission.decision.kind != "allow" and tool.behind is None:
             self._tell_seen(tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
@@ -257,10 +257,10 @@ class Pipeline(Struct, frozen=True, eq=False):
         """A tool that was called and did not run is noted, once; ours are known."""
         if self.seen is None or tool.local is None or tool.local.about is not None or len(self.seen) >= _MOST_SEEN:
             return
-        name = self._recorded(CallBody("", tool.tool.name, None, "", "deny", "")).tool
-        if (name, tool.definition) not in self.seen:
-            self.seen.add((name, tool.definition))
-            record_later(self.store, partial(note_seen, tool=name, digest=tool.definition, described=tool.described))
+        key = tool.tool.name, tool.definition
+        if key not in self.seen:
+            self.seen.add(key)
+            record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
         """The record, with the tool called as policy and audit call it: here that is its own name."""

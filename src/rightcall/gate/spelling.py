@@ -85,13 +85,7 @@ class WrittenText(NamedTuple):
 
 
 def check_spelling(written: WrittenText, answer: str, shape: Shape, tool: str) -> dict[str, Any]:
-    """The object of the answer, which spells what was written. Raises NotSpelled.
-
-    >>> from rightcall.base.json.shape import shape_of
-    >>> shape = shape_of({"properties": {"city": {}, "days": {}}})
-    >>> check_spelling(WrittenText('{"city": "Bern, "days": 3}'), '{"city": "Bern", "days": 3}', shape, "forecast")
-    {'city': 'Bern', 'days': 3}
-    """
+    """The object of the answer, which spells what was written. Raises NotSpelled."""
     value, taken = take_apart(answer)
     names = _count_names(shape)
     written = written._replace(text=unfenced(written.text))

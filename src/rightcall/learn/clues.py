@@ -103,8 +103,7 @@ def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterat
         if isinstance(repair.after, str) and (verdict.problems or repair.confidence >= SURE)
     }
     differences = compare(found.arguments, call.arguments)
-    count = sum(map(len, differences))
-    if count > MOST_DIFFERENCES or (retry.mistake.ran and count != 1):
+    if sum(map(len, differences)) > MOST_DIFFERENCES:
         return
     for given, meant, _ in differences.renamed:
         if (given.rpartition(".")[2], meant.rpartition(".")[2]) not in known:
@@ -112,13 +111,18 @@ def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterat
     renamed = {meant for _, meant, _ in differences.renamed}
     fitted = verdict.call.arguments if verdict.call is not None else None
     rest = compare(fitted, call.arguments) if is_object(fitted) else differences  # what the gate knows is done
-    for place, given, meant in rest.changed:
+    other = {one.place for one in (*differences.added, *differences.removed, *differences.changed)}
+    if retry.mistake.ran and len(other) > 1:
+        return  # nobody can say what it failed for
+    written = {one.place: one.given for one in differences.changed}
+    for place, fallen, meant in rest.changed if not retry.mistake.ran else differences.changed:
+        given = written.get(place, fallen) if "[" not in place else fallen
         if retry.mistake.ran or _is_refused(bench, call, key, place, given):
             yield from _of_value(tool, place, given, meant)
-    if rest.changed or differences.removed:
+    if rest.changed or differences.removed or retry.mistake.ran:
         return  # more was changed than what was missing
     for place, _, meant in rest.added:
-        if place not in renamed and not retry.mistake.ran and _is_missed(verdict, place):
+        if place not in renamed and _is_missed(verdict, place):
             yield Clue("default", tool, place, "", _text(meant))
 
 

@@ -33,7 +33,7 @@ class Mistake(NamedTuple):
     emitted: Emitted
     verdict: Verdict | None
     ran: bool = False
-    """It fitted, ran, and failed."""
+    """It fits, as it is or repaired, and somebody says that it failed."""
 
 
 class Retry(NamedTuple):
@@ -84,7 +84,7 @@ class Threads:
         if not is_right(emitted, verdict) or loses_argument(verdict):
             if len(thread.open) == MOST_OPEN:
                 yield GivenUp(thread.open.popleft()[0])
-            ran = verdict is not None and not verdict.problems and not verdict.repairs and emitted.ok is False
+            ran = verdict is not None and not verdict.problems and emitted.ok is False
             thread.open.append((Mistake(emitted, verdict, ran), thread.since))
         while thread.open and thread.since - thread.open[0][1] > PATIENCE:
             yield GivenUp(thread.open.popleft()[0])

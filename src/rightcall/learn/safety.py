@@ -28,7 +28,7 @@ _SAFEGUARDS: Final = frozenset((
 ))  # fmt: skip
 """Words in the names of arguments that hold a call back or let it do more."""
 _PRIVILEGES: Final = frozenset((
-    "role", "roles", "scope", "scopes", "permission", "permissions", "privilege", "privileges", "admin", "owner",
+    "role", "roles", "scope", "scopes", "permission", "permissions", "privilege", "privileges", "admin",
 ))  # fmt: skip
 """The same, where filling them in would give somebody something."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\bwww\.|\S@\S+\.\S|\b\d{1,3}(?:\.\d{1,3}){3}\b")
