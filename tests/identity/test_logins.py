@@ -30,7 +30,7 @@ from rightcall.identity.logins import (
     log_in_at,
     log_out,
 )
-from rightcall.identity.vault import Login, Vault, key_of
+from rightcall.identity.vault import Login, Vault, Want, key_of
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
 
@@ -700,6 +700,14 @@ def test_a_token_is_not_sent_in_the_clear() -> None:
 
 
 # ── the vault ──
+
+
+def test_what_nobody_has_wanted_for_a_month_is_forgotten(vault: Vault) -> None:
+    url = "https://mcp.example/mcp"
+    vault.note_want(Want(server="old", url=url, at=time() - 31 * 86_400))
+    vault.note_want(Want(server="new", url=f"{url}2", at=time()))
+    assert [one.server for one in vault.wants()] == ["new"]
+    assert vault.want(key_of(url, "")) is None
 
 
 class Ring:
