@@ -666,7 +666,8 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     count = tmp_path / "count"
     code = (
         f"import pathlib, json; p = pathlib.Path({str(count)!r}); n = int(p.read_text() or 0) + 1 if p.exists() else 1;"
-        "p.write_text(str(n)); print(json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600}))"
+        "p.write_text(str(n)); text = json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600});"
+        "print(text[:9], end='', flush=True); __import__('time').sleep(0.02); print(text[9:])"
     )
     server = Server("notes", url="https://mcp.example/", token_command=(sys.executable, "-c", code))
 
@@ -683,6 +684,7 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     (("/no/such/program",), "cannot be started"),
     ((sys.executable, "-c", "print('geheim'); raise SystemExit(3)"), "exit code 3"),
     ((sys.executable, "-c", "print('{\"geheim\": 1}')"), "without an access_token"),
+    ((sys.executable, "-c", "while True: print('geheim' * 1000)"), "more than 50,000 bytes"),
     ((sys.executable, "-c", "print('geheim\\ngeheim')"), "one line of ASCII"),
 ])  # fmt: skip
 def test_a_program_that_prints_no_token_is_told_without_its_words(command: tuple[str, ...], told: str) -> None:

@@ -514,7 +514,11 @@ class TokenAccess:
         try:
             async with asyncio.timeout(_COMMAND_SECONDS):
                 assert process.stdout is not None
-                printed = await process.stdout.read(_MOST_KEY)
+                printed = b""
+                while len(printed) <= _MOST_KEY and (piece := await process.stdout.read(_MOST_KEY)):
+                    printed += piece
+                if len(printed) > _MOST_KEY:
+                    raise IdentityError(f"{where}: it printed more than {_MOST_KEY:,} bytes")
                 code = await process.wait()
         except TimeoutError:
             raise IdentityError(f"{where}: it printed no token within {_COMMAND_SECONDS:g} s") from None

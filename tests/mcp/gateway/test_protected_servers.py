@@ -204,3 +204,21 @@ def test_an_executor_reaches_the_server_by_the_same_login(pair: tuple[Provider, 
         asyncio.run(enter(guard))
         assert executor.run({**call, "arguments": {"n": 2}}).ok
     assert len(guard.calls) == 1
+
+
+def test_a_call_while_the_server_is_just_let_in_waits_for_its_tools(pair: tuple[Provider, Guarded]) -> None:
+    _, guard = pair
+
+    async def main() -> None:
+        async with shared_of(policy_of(guard), open_link) as shared:
+            assert "rightcall login" in text_of(await once(shared, "tools/call", name="notes_greet", arguments={}))
+            await enter(guard)
+            upstream = shared.first.upstream("notes")
+            assert upstream is not None
+            upstream._sooner.set()  # pyright: ignore[reportPrivateUsage]
+            while upstream.state != "starting":
+                await asyncio.sleep(0)
+            told = await once(shared, "tools/call", name="notes_greet", arguments={"n": 2})
+            assert text_of(told) == "hello"
+
+    asyncio.run(main())
