@@ -513,21 +513,38 @@ class TokenAccess:
             raise IdentityError(f"{where}: {escaped(self._server.token_command[0], 100)} cannot be started") from None
         try:
             async with asyncio.timeout(_COMMAND_SECONDS):
-                assert process.stdout is not None
-                printed = b""
-                while len(printed) <= _MOST_KEY and (piece := await process.stdout.read(_MOST_KEY)):
-                    printed += piece
-                if len(printed) > _MOST_KEY:
-                    raise IdentityError(f"{where}: it printed more than {_MOST_KEY:,} bytes")
-                code = await process.wait()
+                printed = await _read_some(process)
+                code = await process.wait() if len(printed) <= _MOST_KEY else 0
         except TimeoutError:
             raise IdentityError(f"{where}: it printed no token within {_COMMAND_SECONDS:g} s") from None
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
+            await _end(process)
+        if len(printed) > _MOST_KEY:
+            raise IdentityError(f"{where}: it printed more than {_MOST_KEY:,} bytes")
         if code:
             raise IdentityError(f"{where}: it ended with exit code {code}")
         return _read_printed(printed.decode("utf-8", "replace").strip(), where)
+
+
+async def _read_some(process: asyncio.subprocess.Process) -> bytes:
+    """All that it prints, or more than a token could be."""
+    assert process.stdout is not None
+    printed = b""
+    while len(printed) <= _MOST_KEY and (piece := await process.stdout.read(_MOST_KEY)):
+        printed += piece
+    return printed
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Whatever it does; what it has started may hold its output open, and is not waited for."""
+    assert process.stdout is not None
+    with suppress(ProcessLookupError):
+        process.kill()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(2.0):
+            while await process.stdout.read(_MOST_KEY):
+                pass
+            await process.wait()
 
 
 def _read_printed(text: str, where: str) -> tuple[str, float]:
