@@ -76,7 +76,9 @@ class Notes(BaseHTTPRequestHandler):
         code = secrets.token_urlsafe(16)
         self.codes[code] = asked
         back = f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state'], 'iss': self.url})}"
-        page = f"<!doctype html><title>Notes</title>Let RightCall read your notes?<p><a href='{escape(back)}'>Allow</a>"
+        page = (
+            f"<!doctype html><title>Notes</title><p>Let RightCall read your notes?<p><a href='{escape(back)}'>Allow</a>"
+        )
         return 200, {"content-type": "text/html"}, page.encode()
 
     def _token(self, form: dict[str, str]) -> Reply:

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 
 ORDER = (
     "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router",
-    "identity", "proxy", "mcp", "hosts", "server", "doctor", "console", "batch", "cli", "__main__",
+    "identity", "proxy", "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "lint", "cli", "__main__",
 )  # fmt: skip
 """Each imports only what stands before it."""
 RANK = {part: rank for rank, part in enumerate(ORDER)}
@@ -58,8 +58,8 @@ MAY_LOAD_IN_BATCH = {"numpy", "polars", "pyarrow"}  # what the engine brings tha
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
-MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in the two files that check tokens
-OF_TOKENS = ("keys", "tokens")  # which are loaded late themselves
+MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in two files that are loaded late
+OF_TOKENS = ("keys", "tokens")
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
 MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {

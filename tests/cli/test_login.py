@@ -143,3 +143,27 @@ def test_nobody_who_comes_back_is_told_after_a_while(
     done = run("login", "notes", "--timeout", "0.2")
     assert (done.code, "nobody logged in within 0.2 s" in done.err) == (2, True)
     assert "/authorize?" in done.out
+
+
+@pytest.mark.promise("I-03")
+def test_wrap_reaches_a_server_behind_an_address_with_its_login(run: Runner, pair: tuple[Provider, Guarded]) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "greet", "arguments": {}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in asked)
+
+    def wrapped() -> str:
+        command = [sys.executable, "-m", "rightcall.cli", "wrap", "--name", "notes"]
+        own = environment(XDG_STATE_HOME=str(Path("state").absolute()))
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, env=own, timeout=20, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "rightcall login notes" in wrapped()  # in the greeting, and nothing was sent
+    assert run("login", "notes", "--timeout", "5").code == 0
+    assert '"text":"hello"' in wrapped().replace('": "', '":"')
+    assert len(pair[1].calls) == 1
+    assert "--name NAME of one with a `url`" in run("wrap", "--name", "files").err

@@ -6,10 +6,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from support.tool_server import server as tool_server
 
@@ -81,8 +82,18 @@ def guarded(issuer: str, folder: Path, servers: str = "", more: str = "", **vari
         try:
             line = process.stdout.readline()
             assert line, (folder / "log").read_text()
+            drain = threading.Thread(target=_drain, args=(process.stdout, folder / "out"))
+            drain.start()
             yield Guarded(folder, json.loads(line))
-        finally:
             process.terminate()
+            drain.join(timeout=30)
+        finally:
+            process.kill()
             process.wait(timeout=30)
             process.stdout.close()
+
+
+def _drain(lines: IO[str], file: Path) -> None:
+    """What it prints meanwhile; nobody reading would stop it."""
+    with file.open("w") as out:
+        out.writelines(lines)

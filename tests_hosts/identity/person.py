@@ -1,6 +1,7 @@
 """A person at a browser, without one: opens a link, follows redirects with cookies, logs in and agrees wherever a page
 asks, and returns the page on which that ends."""
 
+import re
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -8,6 +9,7 @@ from urllib.parse import urljoin
 import httpx
 
 MOST_PAGES = 30
+_ABORT = re.compile(r'href="([^"]+/abort)"')
 AGREEING = ("allow", "accept", "yes", "continue", "sign")
 
 
@@ -52,6 +54,7 @@ class Person:
         self.name = name
         self._browser = httpx.Client(timeout=30, headers={"accept": "text/html"})
         self.visited: list[str] = []
+        self._refuses = False
 
     def __enter__(self) -> "Person":
         return self
@@ -59,9 +62,9 @@ class Person:
     def __exit__(self, *_: Any) -> None:
         self._browser.close()
 
-    def open(self, url: str, *, code: str = "", until: str = "\n") -> Page:
+    def open(self, url: str, *, code: str = "", until: str = "\n", reading: str = "\n") -> Page:
         """Until a page asks for nothing more, or until an address that begins so, which is not asked itself. `code` is
-        what a device shows, if one does."""
+        what a device shows, if one does; at addresses that begin with `reading` no form is filled in."""
         answer = self._get(url)
         for _ in range(MOST_PAGES):
             if answer.is_redirect:
@@ -69,11 +72,21 @@ class Person:
                 if target.startswith(until):
                     return Page(target, 0, "")
                 answer = self._get(target)
-            elif (form := _asking(answer)) is None:
+            elif self._refuses and (abort := _ABORT.search(answer.text)):
+                answer = self._get(urljoin(str(answer.url), abort[1]))
+            elif str(answer.url).startswith(reading) or (form := _asking(answer)) is None:
                 return Page(str(answer.url), answer.status_code, answer.text)
             else:
                 answer = self._send(answer, form, code)
         raise AssertionError(f"it goes on and on: {self.visited[-5:]}")
+
+    def refuse(self, url: str) -> Page:
+        """The same, with a no at the page that asks whether the program may have what it wants."""
+        self._refuses = True
+        try:
+            return self.open(url)
+        finally:
+            self._refuses = False
 
     def _get(self, url: str) -> httpx.Response:
         self.visited.append(url)
@@ -82,11 +95,13 @@ class Person:
     def _send(self, page: httpx.Response, form: Form, code: str) -> httpx.Response:
         known = {"login": self.name, "username": self.name, "password": self.name, "user_code": code}
         values = {name: value or known.get(name, "") for name, value in form.values.items()}
-        agreeing = {name: value for name, value in form.buttons if _agrees(name) or _agrees(value)}
+        pressed = {name: value for name, value in form.buttons if _agrees(name) or _agrees(value)}
+        if self._refuses or "abort" in pressed:
+            pressed = {}
         url = urljoin(str(page.url), form.action)
         self.visited.append(url)
         return self._browser.post(
-            url, data=values | agreeing, headers={"origin": str(page.url.copy_with(raw_path=b"/"))[:-1]}
+            url, data=values | pressed, headers={"origin": str(page.url.copy_with(raw_path=b"/"))[:-1]}
         )
 
 

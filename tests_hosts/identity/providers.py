@@ -32,12 +32,13 @@ class Provider:
     def is_certified(self) -> bool:
         return self.kind == CERTIFIED
 
-    def order(self, **orders: Any) -> None:
-        """`ttl` seconds for every access token from now on; `forget` all refresh tokens."""
+    def order(self, **orders: Any) -> dict[str, Any]:
+        """`ttl` seconds for every access token from now on; `forget` all refresh tokens; tell all `secrets` that it
+        gave or was sent."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(orders) + "\n")
         self._process.stdin.flush()
-        self._told()
+        return self._told()
 
     def machine_token(self, resource: str, scopes: str = SCOPES[0]) -> str:
         """For the machine that is registered beforehand."""
@@ -62,8 +63,11 @@ def clients(redirects: tuple[str, ...] = ()) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def provider(kind: str, npm_bin: Path, registered: list[dict[str, Any]] | None = None) -> Generator[Provider]:
-    given = {"clients": clients() if registered is None else registered, "groups": GROUPS, "scopes": list(SCOPES)}
+def provider(
+    kind: str, npm_bin: Path, registered: list[dict[str, Any]] | None = None, people: dict[str, list[str]] = GROUPS
+) -> Generator[Provider]:
+    """With these clients, and people in these groups."""
+    given = {"clients": clients() if registered is None else registered, "groups": people, "scopes": list(SCOPES)}
     if kind == CERTIFIED:
         command = ["node", str(HERE / "oidc_provider.mjs")]
     else:

@@ -9,6 +9,7 @@ import pytest
 from identity import conforming_client
 from identity.scenarios import Scenario, listed, run_scenario
 
+pytestmark = pytest.mark.promise("I-02")
 BOTH = ("2025-11-25", "2026-07-28")
 LATEST = ("2026-07-28",)
 REVISIONS = {

@@ -21,6 +21,7 @@ from identity.guarded import guarded
 from identity.providers import CERTIFIED, provider
 from rightcall.server.app import running
 
+pytestmark = pytest.mark.promise("I-06")
 KEPT = ("content-type", "mcp-session-id", "mcp-protocol-version")
 
 

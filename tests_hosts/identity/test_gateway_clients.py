@@ -13,6 +13,7 @@ from identity.guarded import Guarded, guarded
 from identity.person import Person
 from identity.providers import Provider
 
+pytestmark = pytest.mark.promise("I-06")
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 

@@ -84,6 +84,27 @@ max_depth = 200
 # "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
 reasoning = "auto"
 
+# The last resort: a model that says how a call was meant to be built if nothing else can repair it. Names and values
+# of the call stay as they were written. Not set: no model is asked.
+#[gate.llm]
+# The base URL of its server.
+#url = "http://127.0.0.1:8080/v1"
+# The model's name on the server. Not set: the model that it serves.
+#model = "small"
+# The environment variable that has the key.
+#key_env = "MODEL_KEY"
+# HTTP headers of each request to it.
+#headers = { x-team = "tools" }
+# Questions, tokens and seconds that one hour may use.
+#calls = 20
+# See calls.
+#tokens = 20_000
+# See calls.
+#seconds = 120
+# Seconds of one question.
+#timeout = 10
+# true: also for tools that do more than read. Such a call still waits for a person.
+#side_effects = false
 # Settings for one provider.
 #[gate.providers.ollama]
 # false: its calls are not repaired.
@@ -299,6 +320,20 @@ starter = true
 #redirect_port = 0
 # true: each caller uses a login of its own (`rightcall login notes --as CALLER`).
 #per_caller = false
+
+#[servers.reports]
+# The address of a server where this machine logs in by itself, with a token of its platform.
+#url = "https://reports.example.org/mcp"
+# Who logs in: this machine.
+#login = "machine"
+# Its client id at the provider.
+#client_id = "nightly-build"
+# A file with a token that says who this machine works for. Read anew for each login.
+#assertion_file = "/var/run/secrets/token"
+# Where that token is first exchanged for one to the server's provider. Not set: it is one already.
+#exchange_url = "https://login.example.org/token"
+# The client id for that exchange.
+#exchange_client_id = "nightly-build"
 
 #[servers.tracker]
 # The address of a server whose token you have.

@@ -54,7 +54,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import folder_stop, stopped
+from rightcall.policy.trust import folder_stop, stopped, stops_above
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
@@ -707,14 +707,18 @@ def _pauses(stores: list[str]) -> Iterator[dict[str, Any]]:
 
     policy = policy_of_project(project_folder())
     folder = folder_stop(os.path.dirname(policy) if policy else project_folder())
+    # without a policy, what is paused above is paused here
+    above = {folder: stopped(folder)} if policy else stops_above(os.path.join(folder, "store"))
     shared, seen = record_without_policy(), list[Pause]()
     for path in stores:
         if (held := _paused(path)) is not None:
             seen.append(held)
             reach = f" --store {shlex.quote(path)}" if path == shared and policy else ""
             yield {"store": path} | state_record(held) | {"resume": f"rightcall resume{reach}"}
-    if (held := stopped(folder)) is not None and held not in seen:
-        yield {"store": folder} | state_record(held) | {"resume": "rightcall resume"}
+    for stop, held in above.items():
+        if held is not None and held not in seen:
+            root = "" if stop == folder else f" --root {shlex.quote(stop.rstrip(os.sep))}"
+            yield {"store": stop} | state_record(held) | {"resume": f"rightcall resume{root}"}
     if (held := stopped()) is not None:
         yield {"store": "everywhere"} | state_record(held) | {"resume": "rightcall resume --everywhere"}
 

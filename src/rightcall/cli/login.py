@@ -119,7 +119,7 @@ def _logged_in(server: "Server", wish: "Wish", options: Namespace) -> "Login":
     from rightcall.identity.vault import Vault
 
     policy = policy_of(options)
-    named = [server.url, *([server.issuer] if server.issuer else []), *([wish.issuer] if wish.issuer else [])]
+    named = [one for one in (server.url, server.issuer, server.exchange_url, wish.issuer) if one]
     reach = Reach.of(named, policy.web, policy.settings.urls)
     shown = Shown(_shown_link(options), _shown_code(options))
     return asyncio.run(log_in_at(server, wish, reach, Vault(), shown))

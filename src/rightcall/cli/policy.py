@@ -49,6 +49,7 @@ from rightcall.policy.settings import (
     PRESETS,
     STAGES,
     Limits,
+    LlmSettings,
     Policy,
     RouterModel,
     RouterSettings,
@@ -181,6 +182,7 @@ def notes_on(policy: Policy, served: "Served" = _UNSEEN) -> list[Note]:
         *_limits(settings),
         *_callers(settings),
         *_router_notes(policy.router),
+        *(() if policy.llm is None else _llm_notes(policy.llm)),
         *_hands(policy),
         *_web(policy),
         *_identity(policy),
@@ -324,6 +326,16 @@ def _model(model: RouterModel, place: KeyPath) -> Found:
     for name in model.headers:
         if is_secret(name):
             yield (*place, "headers", name), "a secret in a file that others may read; `key_env` keeps a key out of it"
+
+
+def _llm_notes(llm: LlmSettings) -> Found:
+    yield from _model(llm, ("gate", "llm"))
+    if not is_loopback(urlsplit(llm.url).hostname or ""):
+        yield ("gate", "llm", "url"), "calls that cannot be repaired are sent there, with their arguments"
+    if llm.key_env and not os.environ.get(llm.key_env):
+        yield ("gate", "llm", "key_env"), f"{escaped(llm.key_env, 60)} is not set here, so no model is asked"
+    if llm.side_effects:
+        yield ("gate", "llm", "side_effects"), "calls that do more than read are sent too; each waits for a person"
 
 
 def _hands(policy: Policy) -> Found:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 from time import perf_counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -28,8 +28,12 @@ from rightcall.policy.effects import word_for
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
+from rightcall.record.notes import Rescued
 from rightcall.record.tables import NO_IDENTITY, NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables
 from rightcall.types import Batch, Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate.last_resort import Attempt
 
 LONGEST_EMISSION = 4000
 """Characters of what a model wrote that a record keeps; its digest covers the whole."""
@@ -134,9 +138,14 @@ class Written(Struct, frozen=True):
     text: str | None = None
     gate: Gate | None = None
     """Who checked it: under another policy it has to be checked again."""
+    refused: Verdict | None = None
+    """The verdict before a model put the call together, where one did."""
 
     def checked_by(self, gate: Gate) -> "Written":
-        """The same, as another gate sees it. What is refused stays refused."""
+        """The same, as another gate sees it. What is refused stays refused; and what a model has put together is, under
+        another policy than the one that let it be asked."""
+        if self.refused is not None and self.gate is not gate:
+            return replace(self, verdict=self.refused, refused=None, gate=gate)
         found = self.verdict.found
         if self.gate is gate or found is None or not self.verdict.ok:
             return self
@@ -224,10 +233,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
     beside = request.commanded or request.findings or request.origin
     turn = str(redactor.label(request.turn)) if request.turn else ""
-    if not (request.paths or request.inner or request.asks or request.approval or beside):
+    if not (request.paths or request.inner or request.asks or request.rehearse or request.approval or beside):
         plain = Inputs(
             own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
             unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired, turn=turn,
+            guesses=request.guesses,
         )  # fmt: skip
         return NO_INPUTS if plain == NO_INPUTS else plain
 
@@ -241,10 +251,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
-        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
+        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)),
+        rehearse=tuple(sorted(request.rehearse)), repaired=request.repaired,
         paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
-        outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
-        partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
+        guesses=request.guesses, outside=request.outside, linked=request.linked, inner=request.inner,
+        approval=request.approval, partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
         findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
         server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
         turn=turn,
@@ -354,6 +365,9 @@ def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
         return redact_text(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
+    if (unread := written.verdict.unread) is not None:
+        name = redact_text(unread.name, LONGEST_VALUE, written.arguments, redactor)
+        return {"name": name, "arguments": redact_text(unread.arguments, LONGEST_EMISSION, written.arguments, redactor)}
     if found is None:
         return redact_text(written.name, LONGEST_VALUE, written.arguments, redactor)
     name = redact_text(found.name, LONGEST_VALUE, written.arguments, redactor)
@@ -438,6 +452,30 @@ def groups(calls: list[Written], alone: Callable[[Written], bool]) -> Iterator[l
         together = []
     if together:
         yield together
+
+
+async def rescue(written: Written, toolbox: Toolbox, who: Who, hear: Callable[[Rescued], object]) -> Written:
+    """The call after the last resort was asked. Only about one that its caller may use, and that is refused for nothing
+    but its form. `hear` is told of each attempt."""
+    verdict, gate = written.verdict, toolbox.gate
+    meant = verdict.call or verdict.found or verdict.unread
+    if verdict.ok or gate.last_resort is None or meant is None:
+        return written
+    named = replace(written, name=meant.name)
+    against = objection(named, equipped(named, toolbox), toolbox, toolbox.rights_of(who.caller))
+    if against is None or against.rule != "validation":
+        return written
+
+    def told(attempt: "Attempt") -> None:
+        asked = attempt.rescue
+        rescued = Rescued(
+            who.caller, who.context, attempt.tool, asked.model, taken=not attempt.refused, why=attempt.refused,
+            tokens=asked.tokens, seconds=asked.seconds, cached=asked.cached,
+        )  # fmt: skip
+        hear(rescued)
+
+    better = await gate.rescue(verdict, told)
+    return written if better is verdict else replace(named, verdict=better, gate=gate, refused=verdict)
 
 
 # ── what a model and its host are told ────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ tried in its stead.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
@@ -139,8 +140,10 @@ def resource_of(url: str) -> str:
     return origin_of(target) + target.path.partition("?")[0].rstrip("/")
 
 
+@lru_cache(256)
 def covers(resource: str, url: str) -> bool:
-    """Whether a token for the resource is one for this address: the same, or above it on the same origin.
+    """Whether a token for the resource is one for this address: the same, or above it on the same origin. Kept for
+    those seen last: it is asked with every request.
 
     >>> covers("https://a.example", "https://a.example/mcp"), covers("https://a.example/m", "https://a.example/mcp")
     (True, False)

@@ -29,7 +29,7 @@ from rightcall.errors import IdentityError
 from rightcall.identity.discovery import Provider, read_scopes
 from rightcall.identity.documents import Post, Reach, Reply, ask, origin_of, read_url, text_at
 from rightcall.identity.proofs import Prover
-from rightcall.identity.registration import Client, prove
+from rightcall.identity.registration import DEVICE_GRANT, Client, prove
 
 WAITING: Final = 300.0
 """Seconds that a person has to log in."""
@@ -38,7 +38,6 @@ _CODE = re.compile(r"[\x20-\x7e]{1,4000}\Z")
 _ERROR = re.compile(r"[a-z_]{1,40}\Z")
 _USER_CODE = re.compile(r"[A-Za-z0-9 -]{1,40}\Z")
 _LONGEST_LIFE: Final = 10 * 365 * 86_400
-_DEVICE: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _GRANT_TOKEN: Final = "urn:ietf:params:oauth:token-type:id-jag"
 _SHORTEST_POLL, _LONGEST_POLL = 1.0, 60.0
@@ -338,7 +337,7 @@ async def log_in_by_device(
         await sleep(pause)
         left -= pause
         try:
-            return await party.token(grant_type=_DEVICE, device_code=device)
+            return await party.token(grant_type=DEVICE_GRANT, device_code=device)
         except TokenRefused as refused:
             if refused.code == "slow_down":
                 pause = min(pause + 5.0, _LONGEST_POLL)
@@ -408,10 +407,13 @@ async def renew(party: Party, refresh: str) -> Tokens:
 
 
 async def revoke(party: Party, token: str, hint: str) -> bool:
-    """Whether the provider has taken a token back (RFC 7009). False: it has no way to. Raises IdentityError."""
+    """Whether the provider has taken a token back (RFC 7009). False: it has no way to, of this kind of token or of any.
+    Raises IdentityError."""
     if not party.provider.revocation_endpoint:
         return False
     reply = await party.request({"token": token, "token_type_hint": hint}, party.provider.revocation_endpoint)
+    if error_code(reply) == "unsupported_token_type":
+        return False
     if reply.status != 200:
         raise IdentityError(
             f"{escaped(party.provider.issuer, 100)} did not take the token back (status {reply.status})"

@@ -236,7 +236,8 @@ async def _entered(
     redirect = Redirect()
     try:
         await redirect.open(server.redirect_port)
-        client = await choose_client(provider, means, redirect.uri, " ".join(about.scopes), reach)
+        back = "" if wish.device else redirect.uri
+        client = await choose_client(provider, means, back, " ".join(about.scopes), reach)
         party = Party(provider, client, bound, reach, means.key, prover)
         if wish.device:
             tokens = await flows.log_in_by_device(party, about.scopes, shown.device)

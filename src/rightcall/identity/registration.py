@@ -22,6 +22,7 @@ from rightcall.identity.documents import Post, Reach, ask, text_at
 Method = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
 """How a client proves itself (`token_endpoint_auth_method`)."""
 _METHODS: Final[tuple[Method, ...]] = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
+DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _JWT_BEARER: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS: Final = 300
 _LONGEST_ID: Final = 2000
@@ -54,7 +55,8 @@ class Client(Struct, frozen=True, omit_defaults=True):
 
 
 async def choose_client(provider: Provider, means: Means, redirect: str, scopes: str, reach: Reach) -> Client:
-    """The client to log in as, registered where that is needed. Raises IdentityError."""
+    """The client to log in as, registered where that is needed; without a redirect, for codes on other devices. Raises
+    IdentityError."""
     if means.id and not means.is_document:
         return known_client(provider, means)
     if means.is_document and provider.takes_client_documents:
@@ -79,9 +81,9 @@ async def _registered(provider: Provider, redirect: str, scopes: str, reach: Rea
     about: dict[str, Any] = {
         "client_name": "RightCall",
         "application_type": "native",
-        "redirect_uris": [redirect],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
+        "redirect_uris": [redirect] if redirect else [],
+        "grant_types": ["authorization_code" if redirect else DEVICE_GRANT, "refresh_token"],
+        "response_types": ["code"] if redirect else [],
         "token_endpoint_auth_method": offered[0] if offered else "none",
     }
     if scopes:

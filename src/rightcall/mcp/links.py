@@ -651,30 +651,41 @@ _STARTING = 30.0
 
 def learn_tools(server: Server) -> list[dict[str, Any]]:
     """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
+    return _learn(server, 1)[0]
+
+
+def _learn(server: Server, times: int) -> list[list[dict[str, Any]]]:
     try:
-        return [json.decode(one) for one in asyncio.run(_list_once(server))]
+        lists = asyncio.run(_list_often(server, times))
+        return [[json.decode(one) for one in found] for found in lists]
     except ServerSlow as fault:
         raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
     except ServerGone as fault:  # whose words are a sentence of their own
         raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
 
 
-async def _list_once(server: Server) -> list[Raw]:
+def learn_twice(server: Server) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Its tools, and again as it lists them when it is asked a second time: some tell another list then."""
+    first, second = _learn(server, 2)
+    return first, second
+
+
+async def _list_often(server: Server, times: int) -> list[list[Raw]]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
-        return await _ask_server(server, hello)
+        return await _ask_server(server, hello, times)
     except SpeaksBoth:
-        return await _ask_server(server, hello, only="new")
+        return await _ask_server(server, hello, times, only="new")
     except ServerGone:  # some of the old era end at a question before the handshake
-        return await _ask_server(server, hello, only="old")
+        return await _ask_server(server, hello, times, only="old")
 
 
-async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
-    session = Session(ProcessLink(server), _Nobody())
+async def _ask_server(server: Server, hello: Hello, times: int, *, only: Era | None = None) -> list[list[Raw]]:
+    session = Session(open_link(server), _Nobody())
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
-        return await listed_tools(session, hello, _STARTING)
+        return [await listed_tools(session, hello, _STARTING) for _ in range(times)]
     finally:
         await session.aclose()
 

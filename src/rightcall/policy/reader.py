@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from rightcall.policy.settings import (
     HostSettings,
     IntentMode,
     LeastTier,
+    LlmSettings,
     LoginKind,
     ModelSettings,
     Policy,
@@ -250,6 +251,7 @@ _OURS = MappingProxyType(
 _ALLOWED_THERE = {"ALLOW_WRITE_TOOLS": "write", "ALLOW_EXECUTE_TOOLS": "execute"}
 
 _VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+M = TypeVar("M", bound=RouterModel)
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
 
 
@@ -272,11 +274,19 @@ def read_router(source: Source, document: Table) -> RouterSettings:
 
 
 def _model(source: Source, path: KeyPath, value: Any) -> RouterModel:
+    return _endpoint_model(source, path, value, _MODEL, RouterModel(""))
+
+
+def _llm(source: Source, path: KeyPath, value: Any) -> LlmSettings:
+    return _endpoint_model(source, path, value, _LLM, LlmSettings(""))
+
+
+def _endpoint_model(source: Source, path: KeyPath, value: Any, readers: Readers, default: M) -> M:
     table = source.table(path, value)
     for key in table:
         if key.casefold() in ("key", "api_key", "apikey", "token", "secret", "password"):
             raise source.wrong((*path, key), f"a key must not be in a file that others may read: {_USE_KEY_ENV}")
-    model = laid_over(source, path, table, _MODEL, RouterModel(""))
+    model = laid_over(source, path, table, readers, default)
     if not model.url:
         raise source.wrong(path, f'needs `url = "{_EXAMPLE}"`: where the model is')
     return model
@@ -329,6 +339,17 @@ _MODEL: Readers = {
     "key_env": _variable,
     "headers": _headers,
     "schema": Source.flag,
+}
+_LLM: Readers = {
+    "url": _url,
+    "model": _name,
+    "key_env": _variable,
+    "headers": _headers,
+    "calls": whole(1, 1_000_000),
+    "tokens": whole(1, 1_000_000_000),
+    "seconds": _SECONDS,
+    "timeout": _SECONDS,
+    "side_effects": Source.flag,
 }
 _ROUTER: Readers = {
     "enabled": Source.flag,
@@ -660,6 +681,7 @@ _GATE: dict[str, Any] = {
     "max_text": whole(1, 1_000_000_000),
     "max_depth": whole(1, 1_000),
     "reasoning": word(ReasoningMode),
+    "llm": _llm,
     "providers": _providers,
     "models": _models,
     "tools": _tools,

@@ -215,6 +215,18 @@ class RouterModel(Struct, frozen=True):
     """False: the server is not asked to keep to a JSON schema. What it says is checked either way."""
 
 
+class LlmSettings(RouterModel, frozen=True):
+    """The model that is asked about calls which nothing else can repair, and how much of it an hour may use."""
+
+    calls: int = 20
+    tokens: int = 20_000
+    seconds: float = 120.0
+    timeout: float = 10.0
+    """Seconds of one question."""
+    side_effects: bool = False
+    """Whether it is asked about calls of tools that do more than read. Such a call still waits for a person."""
+
+
 class RouterSettings(Struct, frozen=True):
     """What the router does unless a program says otherwise."""
 
@@ -804,6 +816,8 @@ class Policy(Struct, frozen=True):
     max_depth: int = 200
     reasoning: ReasoningMode = "auto"
     """Whether the prompts of models end inside of reasoning, of which nothing else is said."""
+    llm: LlmSettings | None = None
+    """`[gate.llm]`: the model that is asked as the last resort; None: none is."""
     providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
     models: Mapping[str, ModelSettings] = _NO_MODELS
     tools: Mapping[str, PackTool] = _NO_TOOLS

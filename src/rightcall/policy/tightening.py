@@ -418,6 +418,8 @@ _MEANINGS = (
     (("gate", "reasoning"), "changes how model output is read"),
     (("gate", "models"), "changes how model output is read"),
     (("gate", "providers"), "changes how model output is repaired"),
+    (("gate", "llm", "key_env"), "sends a key of the environment to that address"),
+    (("gate", "llm"), "sends calls that could not be repaired to a model"),
     (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
     (("gate", "hosts", "*", "on_failure"), "says whether calls run that could not be judged"),
     (("gate", "hosts", "*", "unknown_tool"), "lets calls of unknown tools pass"),

@@ -36,6 +36,7 @@ from rightcall.base.telemetry.spans import telemetry_for
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.identity.speakers import Speakers
+from rightcall.models import RepairModel
 from rightcall.policy.settings import Policy
 from rightcall.policy.trust import stopped
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
@@ -289,11 +290,15 @@ class _Rules:
         self._options = options
         self._provider = provider
         self._recording = recording
+        self._last_resort = RepairModel()
         self._earlier: Mapping[str, Any] = {"tools": {}}
         """The counts of the gates of earlier policies."""
 
     def gates(self, policy: Policy | None = None) -> Gates:
-        return Gates(policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0)
+        return Gates(
+            policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0,
+            last_resort=self._last_resort,
+        )  # fmt: skip
 
     def take(self, policy: Policy, proxy: Proxy) -> None:
         gates, old = self.gates(policy), proxy.gates
