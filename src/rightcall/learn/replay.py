@@ -25,6 +25,7 @@ from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
 from rightcall.learn.sites import Known, Rebuilt, Sites
+from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
@@ -72,10 +73,6 @@ _MOST_OPEN: Final = 100_000
 _NEARLY: Final = 0.9
 """The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
-_GATE_PARTS: Final = (
-    "mode", "unknown_tool", "unknown_argument", "packs", "enabled", "fail_on_normalization_failure", "max_text",
-    "max_depth", "providers", "tools", "hosts", "servers", "write",
-)  # fmt: skip
 _CARRIED: Final = (
     "arguments", "effects", "own", "called", "truncated", "repaired", "confidence", "paths", "outside", "linked",
     "findings", "commanded", "command_paths", "inner",
@@ -196,10 +193,7 @@ class Replay:
         if entry.kind == "policy":
             self._rulings.take(entry)
             return None
-        expires = None
-        if entry.kind == "answer" and self._ruling is not None:
-            expires = self._ruling.policy.settings.approval.expires
-        self.ledger.take(entry, expires)
+        self.ledger.take(entry)
         return self._cost(entry) if entry.kind == "end" else None
 
     def _cost(self, entry: AuditEntry) -> Change | None:
@@ -322,7 +316,8 @@ class Replay:
             ledger.refuse(body.caller, made.digest, decision.rule, entry.seq, body.now)
         elif decision.kind == "ask":
             self.totals.questions[1] += 1
-            ledger.ask(asked, decision, body)
+            expires = made.rights.approval.expires
+            ledger.ask(asked, decision, body, None if expires == self._old_rights(body).approval.expires else expires)
         else:
             ledger.admit(asked, decision, entry.seq)
             if decision.kind == "dry_run" and body.wire and not body.inputs.runs_here:
@@ -405,7 +400,8 @@ class Replay:
         """Whether what the gate does may differ, and what is found in commands, addresses and paths."""
         key = id(old), id(new)
         if key not in self._parts:
-            gate = any(getattr(old.policy, name) != getattr(new.policy, name) for name in _GATE_PARTS)
+            was, now = content_of(old.policy), content_of(new.policy)
+            gate = any(was.get(name) != now.get(name) for name in was.keys() | now.keys() if name != "settings")
             gate = gate or dict(old.packs) != dict(new.packs) or self._given or old.version != new.version
             one, other = old.policy.settings, new.policy.settings
             places = (one.paths, one.commands, one.urls) != (other.paths, other.commands, other.urls)
