@@ -412,10 +412,15 @@ class Replay:
         rights = new.rights(body)
         if not body.inputs.unasked and not self._has_arguments(body):
             return "redacted"
+        same = self._rebuilt_the_same(body, new, mode, rights, observed)
+        if same is not None:
+            return same
         found = self._rebuild_both(body, old, new, mode)
         if found is None:
             return "rebuilt"
         was, would = found
+        if old.version != new.version and would.definition[:DIGEST] == body.definition:
+            return self._by_another_version(body, would, rights, observed)
         if was.digest != body.digest:
             return "redacted" if body.digest.startswith("keyed:") else "rebuilt"
         if body.inputs.unasked:
@@ -437,6 +442,31 @@ class Replay:
             )  # fmt: skip
         carried = _under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(carried, carried.digest, rights, observed, is_other=other)
+
+    def _rebuilt_the_same(
+        self, body: CallBody, new: Ruling, mode: Mode | None, rights: Rights, observed: bool
+    ) -> _Made | None:
+        """Where the new policy makes of it what was recorded, the record stands; most calls are such."""
+        would = self._rebuilt_by(new, body, mode, Known(self._given))
+        if would is None or not _is_as_recorded(would, body):
+            return None
+        if isinstance(would.request, Decision):
+            return _Made(would.request, body.digest, rights, observed) if would.request.rule == body.rule else None
+        request = self._recorded(body, rights)
+        if any(_plain(name, getattr(would.request, name)) != _plain(name, getattr(request, name)) for name in _CARRIED):
+            return None
+        request = _under(request, body, rights, self._old_rights(body), new, effects_of=would.request)
+        return _Made(request, body.digest, rights, observed)
+
+    def _by_another_version(self, body: CallBody, would: Rebuilt, rights: Rights, observed: bool) -> _Made:
+        """What this version makes of a call counts, whatever the one before made of it."""
+        if isinstance(would.request, Decision):
+            return _Made(would.request, would.digest, rights, observed)
+        request = replace(
+            would.request, rights=rights, at=body.now, definition=would.request.definition[:DIGEST], state=body.state,
+            scopes=scopes_of(rights, would.request.tool), context=body.context,
+        )  # fmt: skip
+        return _Made(request, request.digest, rights, observed, is_other=request.digest != body.digest)
 
     def _rebuild_both(
         self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None
