@@ -86,7 +86,7 @@ def test_a_pack_is_written_only_after_a_yes(run: Runner, given: tuple[str, ...])
 def test_at_a_terminal_a_person_is_asked(given: tuple[str, ...], typed: str, is_there: bool) -> None:
     with Terminal(*given, "--write", "learned.toml") as terminal:
         terminal.until("Write learned.toml? [y/N]")
-        terminal.type(typed)
+        terminal.type(typed + "\n")
         assert terminal.end()[0] == (0 if is_there else 1)
     assert Path("learned.toml").exists() is is_there
 
