@@ -449,7 +449,7 @@ ORDER = (
     "wrap_a_function", "check_a_call", "text_only_model", "proxy_client", "streaming", "repair_training_set",
     "own_tools", "mytools", "tool_loop", "router_agent", "pydantic_ai_agent", "langchain_agent", "openai_agents_agent",
     "claude_sdk_agent",
-    "fastmcp_server", "litellm_callback", "smolagents_agent", "debug_room", "peer_review", "shop",
+    "fastmcp_server", "litellm_callback", "smolagents_agent", "debug_room", "peer_review", "shop", "protected_server",
 )  # fmt: skip
 
 

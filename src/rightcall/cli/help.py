@@ -31,7 +31,7 @@ LONGEST: Final = 30
 
 GROUPS: Final = {
     "Start": ("demo", "init", "doctor", "console", "docs"),
-    "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status"),
+    "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status", "login", "logout"),
     "Calls": ("read", "check", "run", "tools", "lint", "packs", "formats"),
     "Control": (
         "policy",
@@ -45,6 +45,7 @@ GROUPS: Final = {
         "audit",
         "store",
         "stats",
+        "replay",
     ),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
@@ -56,12 +57,15 @@ HIDDEN: Final = ("hook", "eval", "warm", "version", "completion")
 PAGES: Final = {
     "doctor": "reference/doctor.md", "proxy": "reference/proxy.md", "serve": "reference/proxy.md",
     "mcp": "reference/mcp.md", "wrap": "reference/mcp.md", "install": "hosts/index.md", "uninstall": "hosts/index.md",
-    "status": "hosts/index.md", "hook": "hosts/index.md", "read": "reference/formats.md",
-    "check": "concepts/repair.md", "lint": "reference/lint.md", "tools": "reference/packs.md", "packs": "reference/packs.md",
+    "status": "hosts/index.md", "login": "login.md", "logout": "login.md", "hook": "hosts/index.md",
+    "read": "reference/formats.md",
+    "check": "concepts/repair.md", "lint": "reference/lint.md", "tools": "reference/packs.md",
+    "packs": "reference/packs.md",
     "formats": "reference/formats.md", "policy": "operate/policy.md", "init": "operate/policy.md",
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",
     "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
+    "replay": "operate/replay.md",
     "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
@@ -73,6 +77,7 @@ EXITS: Final = {
     "read": "0 every call may run, 1 a call is refused, 2 wrong usage",
     "run": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
     "audit verify": "0 unchanged, 1 a record was changed, removed or moved, 2 wrong usage",
+    "replay": "0 nothing of `--fail-on` occurs, 1 something does, 2 wrong usage, 130 interrupted",
     "sandbox run": "the program's own; 123 files lost, 124 timeout, 125 no sandbox, 137 over a limit",
 }
 
@@ -96,6 +101,7 @@ Exit code 1:
   lint                    findings at or above `--fail-on`; with --fix, you declined
   audit verify            a record was changed, removed or moved
   audit prune, adopt      you declined
+  replay                  a change that `--fail-on` names occurs
   install, uninstall      you declined, or there was nothing to wrap
   doctor, status          something does not work
   sandbox doctor          the sandbox does not work, or does not stop everything

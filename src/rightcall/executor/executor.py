@@ -43,6 +43,7 @@ from rightcall.record.notes import (
     PlanStep,
     Routed,
     confirm_routing,
+    decider_of,
     note_diagnosis,
     note_message,
     note_policy,
@@ -69,9 +70,10 @@ if TYPE_CHECKING:
     from rightcall.executor.servers import Servers
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
+    from rightcall.gate.last_resort import LastResort
     from rightcall.policy.settings import Policy, Server
     from rightcall.policy.types import Approval, Pause
-    from rightcall.record.notes import Confirmation
+    from rightcall.record.notes import Confirmation, Rescued
     from rightcall.record.tables import Clock
 
 
@@ -154,6 +156,7 @@ class Executor:
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
         self._way: _Way | None = None
+        self._seen: set[tuple[str, str]] = set()
 
     @classmethod
     @suggest_keywords
@@ -161,16 +164,17 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
-        code: bool | None = None, servers: bool = True,
+        code: bool | None = None, servers: bool = True, last_resort: LastResort | None = None,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` True adds the tools that ship with us to `tools`; without `tools` they are there unless it
         is False. `servers` False leaves out those of the policy's servers,
-        which are started by the first call or listing that needs them."""
+        which are started by the first call or listing that needs them. `last_resort` asks the model of `[gate.llm]`
+        about calls that nothing can repair: `rightcall.models.RepairModel()`."""
         if ask is not None and not callable(ask):
             raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
-        gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
+        gate = {"packs": laid_over, "provider": provider, "on_event": on_event, "last_resort": last_resort}
         given = listed(tools)
         ours = not given if code is None else code
         opened = cls.__new__(cls)
@@ -468,6 +472,8 @@ class Executor:
         self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, span: Span = NO_SPAN
     ) -> Outcome:
         now = self.telemetry.now
+        if not written.verdict.ok and self._toolbox.gate.last_resort is not None:
+            written = await self._rescued(written, who)
         outcome = await self._through(written, who, approval, tighter)
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
@@ -488,6 +494,17 @@ class Executor:
             case "waiting":
                 return asked_in_vain(outcome, trouble) if trouble else outcome
 
+    async def _rescued(self, written: Written, who: Who) -> Written:
+        """After a model was asked about a call that nothing could repair; the attempt is recorded."""
+        from rightcall.executor.calls import rescue
+        from rightcall.record.notes import note_rescue
+
+        def hear(rescued: Rescued) -> None:
+            told = replace(rescued, context=self._hidden(rescued.context))
+            self.store.later(lambda t: note_rescue(t, told))
+
+        return await rescue(written, self._now(), who, hear)
+
     async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
         way, toolbox, store = self._way or self._loaded_way(), self._now(), self.store
@@ -495,7 +512,7 @@ class Executor:
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
             toolbox, store, self._cache, self._redactor, self.root, on_stage=self._setup.on_stage, tighter=tighter,
-            until=until, loops=way.loops, held=self._held,
+            until=until, loops=way.loops, held=self._held, seen=self._seen,
         )  # fmt: skip
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
@@ -619,7 +636,8 @@ class Executor:
             return
         packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
-        self._store.later(lambda tables: note_policy(tables, note, digest))
+        decider = decider_of(self._policy.current, self._toolbox.protected, self._policy_file, self.root)
+        self._store.later(lambda tables: note_policy(tables, note, digest, decider))
 
 
 def _names_one(call: Any, toolbox: Toolbox) -> bool:

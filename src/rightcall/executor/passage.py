@@ -146,6 +146,8 @@ class Asked(Struct, frozen=True):
     question: ApprovalQuestion
     digest: str
     observed: bool
+    tool: Equipped | None = None
+    """What it was checked against."""
 
 
 def asked_of(here: Here, who: Who, name: Any, arguments: Any, around: CallContext, at: int) -> Asked:
@@ -184,17 +186,22 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
     body = replace(body, tool=recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
         problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
-        body = replace(body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED)
+        body = replace(
+            body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED, definition=tool.definition[:16]
+        )
         shown = ApprovalQuestion()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
+    if here.space or here.cwd:
+        folder = here.redactor.label(here.cwd) if here.cwd else ""
+        body = replace(body, inputs=replace(body.inputs, space=here.space, folder=folder))
     if verdict.call is not None:
         observed = _named(here, verdict.call.name, called).observed
     else:
         observed = here.policy.mode_for(called, here.host) == "observe"
     digest = written.digest if judged is None else judged.digest
-    return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, digest, observed)
+    return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, digest, observed, tool)
 
 
 def _checked(here: Here, name: str, arguments: Any, call_id: str | None) -> Verdict:

@@ -166,6 +166,8 @@ def build_request(
         called=rules.names,
         repeatable=rules.repeatable or is_repeatable(rights, tool.name),
         asks=tighter.ask,
+        rehearse=tighter.rehearse,
+        guesses=equipped.guesses,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
@@ -382,9 +384,13 @@ def _refused_wildcards(written: Iterable[str], rights: Rights, ground: "Patterne
     said = rights.paths
     rules = path_rules(said.deny, said.allow, said.dotfiles)
     for pattern in written:
-        rule = pattern_rule(pattern, said, rules, ground, shown=False)
+        rule = pattern_rule(pattern, said, rules, ground, shown=_NARROW.search(pattern) is not None)
         if rule is not None and rule != UNJUDGED:
             yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
+
+
+_NARROW = regex(r"(?:\A|[/\\])[^/\\.*?\[{]{3,}[^/\\]*\Z")
+"""A pattern whose name begins with a word, so that it means few files: `server.k*`. Those on the disk are looked at."""
 
 
 def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[tuple[Tool, Mapping[str, Any]]]:

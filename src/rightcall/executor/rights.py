@@ -20,7 +20,7 @@ from rightcall.base.text import escaped, regex
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.sources import flatten
-from rightcall.catalog.tool import ALL_EFFECTS, Pack, PackTool
+from rightcall.catalog.tool import ALL_EFFECTS, HOST_OWN, Pack, PackTool
 from rightcall.errors import RightCallError
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, names_meant
 from rightcall.gate.gate import Gate, arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
@@ -34,6 +34,7 @@ from rightcall.policy.settings import (
     Server,
     Window,
     rights_of,
+    settings_of,
     with_digest,
 )
 from rightcall.policy.types import Decision, Finding, Request
@@ -64,7 +65,7 @@ def door_rights(
     """`server` is the policy's word on the server whose tools these are; `strict`: only such a word permits them."""
     # the gateway asks where nobody says what its servers may do; any other host asks its own user
     rights = rights_of(policy.settings, caller, "ask" if strict else None)
-    own = policy.settings.callers.get(caller) or CallerSettings()
+    own = settings_of(policy.settings, caller) or CallerSettings()
     bound = own.only is not None or own.stage is not None  # the policy names what this caller may use
     permit = "" if bound else f"server:{server.name}" if server is not None else "" if strict else f"host:{host}"
     approval = rights.approval
@@ -106,9 +107,6 @@ UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=None, touches=Fal
 _DESCRIBED = {"claude-code": "claude", "claude-agent-sdk": "claude"}
 """Hosts whose own tools a pack describes. It is not laid over them, since a host knows better: only whether another
 pack means the same tool is seen from it."""
-
-HOST_OWN = "host"
-"""The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
 
 
 def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> Equipped:

@@ -112,7 +112,8 @@ class Servers:
         for server, why in self.source.away().items():
             start = words_of(_prefix(servers[server]) if server in servers else server)
             if words[: len(start)] == start or words_of(server) == words[: len(words_of(server))]:
-                return f"the server {escaped(server, 100)} {why}. [servers.{escaped(server, 100)}] says how it starts"
+                told = f"the server {escaped(server, 100)} {why}"
+                return told if "login" in why else f"{told}. [servers.{escaped(server, 100)}] says how it starts"
         return ""
 
     def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox]) -> Toolbox:
@@ -181,7 +182,7 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
     here: Here | None = None
     bare: str = ""
 
-    def _request(
+    def request_for(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         del rights  # those in `here` say more
@@ -192,7 +193,8 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
         assert self.here is not None
-        return replace(body, tool=recorded_name(self.here, body.tool, request), wire=self.here.host)
+        inputs = replace(body.inputs, space=self.here.space, runs_here=True)
+        return replace(body, tool=recorded_name(self.here, body.tool, request), wire=self.here.host, inputs=inputs)
 
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         if request.definition == NOT_TOLD and tables.definition(request.tool) is None:

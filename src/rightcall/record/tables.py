@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, json
 
@@ -47,9 +47,12 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     """What it touches has a state that nobody could tell: answers were compared instead."""
     dry_run: bool = False
     asks: tuple[str, ...] = ()
+    rehearse: tuple[str, ...] = ()
     repaired: bool = False
     paths: tuple[str | tuple[str, str], ...] = ()
     """Each as it was written and as it was resolved; one text where both are the same."""
+    guesses: bool = False
+    """They are guessed from the names of the arguments."""
     outside: tuple[str, ...] = ()
     linked: bool = False
     inner: tuple[str, ...] = ()
@@ -63,6 +66,12 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     """and the paths in them: as written, as resolved, and whether they are written to."""
     server: tuple[str, str] = ("", "")
     """The server that would run it, and the digest of how it is reached."""
+    space: str = ""
+    """The server by the name that its door has for it,"""
+    folder: str = ""
+    """and where the host worked, if not in the root."""
+    runs_here: bool = False
+    """We ran it ourselves, although a door judged it."""
     unpinned: bool = False
     """The definition was not compared with an earlier one."""
     unasked: bool = False
@@ -73,6 +82,9 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
 
 NO_INPUTS = Inputs()
 UNASKED = Inputs(unasked=True)
+
+
+NO_IDENTITY: Final = ("", "")
 
 
 class CallBody(Struct, frozen=True, omit_defaults=True):
@@ -132,6 +144,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """Bytes that the question to a person holds, of a call that waits or for whose question there was no room."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+    identity: tuple[str, str] = NO_IDENTITY
+    """Issuer and subject, where an identity provider said who calls."""
     erased: bool = False
     """What somebody wrote was removed from it; an `erase` record says so."""
 

@@ -325,7 +325,7 @@ class Judge(Findings):
             return [
                 new for word in given
                 for new in (
-                    told if word.value == replaced
+                    told if word.value == replaced and not (given and basename(given[0].value) in SHELLS)
                     else [Word(word.value.replace(replaced, whole), None, True)] if replaced in word.value else [word]
                 )
             ]  # fmt: skip
@@ -542,16 +542,28 @@ class Judge(Findings):
 
     def windows(self, language: str, text: str, folders: tuple[str, ...], depth: int = 0) -> None:
         """PowerShell and cmd: what their own reader finds."""
-        from rightcall.policy.commands.windows import read_windows
+        from rightcall.policy.commands.windows import EMPTIES, HIDES, read_windows
 
         if depth > _DEEPEST:
             raise UnreadableLine("it is nested too deeply")
         self.budget.read(text)
         before: list[str] = []
+        children: list[str] = []
+        fetched: set[str] = set()
         for words, fed in read_windows(text, language):
             self.budget.command()
-            if fed[-1:] == ("get-childitem",) and words[0] in ("get-content", "select-string"):
-                self._prints_children(before[1:], folders)
+            if words[0] == EMPTIES:
+                self._empties(Word(words[1]), folders, seen=True)
+                continue
+            if words[0] == HIDES:
+                self.add("ask", "command:unreadable", f"`{words[1]}`: the name of its file {CANNOT}")
+                continue
+            if words[0] in ("get-content", "select-string"):
+                if fed[-1:] == ("get-childitem",):
+                    self._prints_children(before[1:], folders)
+                elif children and HOLE in words[1:]:  # `foreach ($f in gci -Force) { gc $f }`
+                    self._prints_children(children[1:], folders)
+            children = words if words[0] == "get-childitem" else children
             before = words
             if len(words) > _MOST_WORDS:
                 raise UnreadableLine("a command has too many words")
@@ -566,6 +578,11 @@ class Judge(Findings):
                 self._by_starter(run, allowed)
                 if run.program in ("iex", "invoke-expression") and fed:
                     self._asks("network", f"{fed[0]} | {run.program}")
+                if ends_us(run, sought=False):
+                    self._asks("guards", f"{run.program} … rightcall")
+                if fetched and not fetched.isdisjoint(map(basename, words if _runs_files(run) else words[:1])):
+                    self._asks("network", words[0])
+                fetched |= _fetched_by(run)
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
             if run.program in RUNNING or interpreter(run.program) is not None:
@@ -582,6 +599,23 @@ class Judge(Findings):
         listing = Listing(starts or (".",), hidden=bool(options & {"-force", "-hidden", "-fo"}))
         if name := secret_in(listing, folders, self.place):
             self._asks("credentials", f"get-childitem | get-content … {name}")
+
+
+def _runs_files(run: Run) -> bool:
+    return run.program in RUNNING or interpreter(run.program) is not None
+
+
+def _fetched_by(run: Run) -> set[str]:
+    """The names of the files that a command of Windows brings from the network."""
+    if run.program in ("certutil", "bitsadmin"):
+        return {basename(run.values[-1])} if run.values else set()
+    if run.program not in FETCHERS and not run.program.startswith(("invoke-webrequest", "invoke-rest", "start-bits")):
+        return set()
+    named = zip(run.values, run.values[1:], strict=False)
+    return {basename(name) for option, name in named if option.casefold() in _WRITES_FETCHED}
+
+
+_WRITES_FETCHED = frozenset(("-outfile", "-o", "-out", "--output", "-destination"))
 
 
 def _is_path_like(text: str) -> bool:
