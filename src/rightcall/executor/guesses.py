@@ -141,17 +141,14 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 """How a text begins in which JSON does: one look settles most."""
 
 
-def may_hold(arguments: Mapping[str, Any]) -> bool:
+def may_hold(arguments: Mapping[str, Any], tool: str) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
-    for name, value in arguments.items():  # noqa: SIM110  (a generator takes twice as long)
-        if type(value) in _NESTED or _names_judged(name) or may_be_json(value):
+    if _language_named(tool) == "" and any(map(is_typed, arguments)):
+        return True
+    for name, value in arguments.items():
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
             return True
     return False
-
-
-@lru_cache(1024)
-def _names_judged(name: str) -> bool:
-    return kind_of(name) in _JUDGED or is_typed(name)
 
 
 _JUDGED = frozenset(("command", "url", "code", "program"))
