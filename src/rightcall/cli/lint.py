@@ -16,6 +16,7 @@ from rightcall.cli.options import (
     load_tools,
     look_into,
     policy_of,
+    policy_path,
     read_text,
     store_options,
 )
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from rightcall.lint.definitions import Document
     from rightcall.lint.findings import Finding, Severity
     from rightcall.lint.fixes import Fix
+    from rightcall.lint.history import Misnaming
     from rightcall.lint.linter import Choice
+    from rightcall.lint.rules import Rule
     from rightcall.policy.settings import Server
 
 EXAMPLES = """\
@@ -42,69 +45,46 @@ examples:
 """
 
 _TINTS: "dict[Severity, Tint]" = {"error": "red", "warning": "yellow", "note": "cyan"}
+_ALL = "all"
 _PROVIDERS = ("openai", "openai-strict", "anthropic", "anthropic-strict", "gemini", "ollama", "llama.cpp")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="File of tool definitions: JSON, JSON lines or TOML")
-    source = parser.add_argument_group("Other sources")
-    source.add_argument("--pack", action="append", default=[], metavar="NAME", help="Check this rule pack; repeatable")
-    source.add_argument(
-        "--module",
-        action="append",
-        default=[],
-        metavar="MODULE[:NAME]",
-        help="Import this Python module and check its functions",
-    )
-    source.add_argument(
-        "--server",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="Start this server of the policy and check its tools",
-    )
-    source.add_argument("--url", metavar="URL", help="Check the tools of the MCP server at this address")
-    source.add_argument("--gateway", action="store_true", help="Check the list of all servers of the policy together")
-    source.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="Pass this variable to the server after `--`; repeatable",
-    )
-    source.add_argument("command", nargs="*", metavar="-- COMMAND", help="Start this MCP server and check its tools")
-    rules = parser.add_argument_group("Rules")
-    rules.add_argument(
-        "--select",
-        action="append",
-        default=[],
-        metavar="RULE[:TOOL]",
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help="File of tool definitions: JSON, JSON lines or TOML")
+    add("command", nargs="*", metavar="-- COMMAND", help="Start this MCP server and check its tools")
+    source = parser.add_argument_group("Other sources").add_argument
+    source("--pack", action="append", default=[], metavar="NAME", help="Check this rule pack; repeatable")
+    source(
+        "--module", action="append", default=[], metavar="MODULE[:NAME]",
+        help="Import this Python module and check its functions; repeatable",
+    )  # fmt: skip
+    source(
+        "--server", action="append", default=[], metavar="NAME",
+        help="Check this server of the policy, or `all` in one list",
+    )  # fmt: skip
+    source("--url", metavar="URL", help="Check the MCP server at this address")
+    rules = parser.add_argument_group("Rules").add_argument
+    rules(
+        "--select", action="append", default=[], metavar="RULE[:TOOL]",
         help="Only these rules, such as RC3 or RC301:get_*",
-    )
-    rules.add_argument("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="All but these rules")
-    rules.add_argument("--notes", action="store_true", help="Also print notes: advice that may not apply")
-    rules.add_argument(
-        "--provider",
-        action="append",
-        default=[],
-        choices=_PROVIDERS,
-        metavar="NAME",
-        help="Only rules of this provider among RC5xx",
-    )
-    rules.add_argument("--audit", action="store_true", help="Also report names that models got wrong in the audit log")
-    rules.add_argument("--rules", nargs="?", const="all", metavar="RULE", help="List the rules, or explain one")
-    fixing = parser.add_argument_group("Fixes")
-    fixing.add_argument("--fix", action="store_true", help="Correct what is mechanical; shows the difference and asks")
-    fixing.add_argument("--output", metavar="FILE", help="Write the corrected definitions to this new file")
-    fixing.add_argument("--yes", action="store_true", help=SHARED["--yes"])
-    parser.add_argument(
-        "--fail-on",
-        choices=("error", "warning", "note", "never"),
-        default="warning",
-        metavar="LEVEL",
+    )  # fmt: skip
+    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="All but these rules")
+    rules(
+        "--provider", action="append", default=[], choices=_PROVIDERS, metavar="NAME",
+        help="Of RC5xx, only the rules of this provider; repeatable",
+    )  # fmt: skip
+    rules("--notes", action="store_true", help="Also print notes: advice that may not apply")
+    rules("--rules", nargs="?", const="all", metavar="RULE", help="List the rules, or explain one")
+    fixing = parser.add_argument_group("Fixes").add_argument
+    fixing("--fix", action="store_true", help="Correct what is mechanical; shows the difference and asks")
+    fixing("--output", metavar="FILE", help="With --fix: write the corrected definitions to this new file")
+    fixing("--yes", action="store_true", help=SHARED["--yes"])
+    add(
+        "--fail-on", choices=("error", "warning", "note", "never"), default="warning", metavar="LEVEL",
         help="Exit with 1 from this level on (default: warning)",
-    )
-    parser.add_argument("--sarif", action="store_true", help="Print SARIF 2.1.0, for code scanning")
+    )  # fmt: skip
+    add("--sarif", action="store_true", help="Print SARIF 2.1.0, for code scanning")
     json_option(parser)
     store_options(parser)
 
@@ -126,7 +106,7 @@ def run(options: Namespace) -> int:
     _require_one(options)
     select, ignore = _entries(options.select), _entries(options.ignore)
     require_known([*select, *ignore])
-    misnamings = _from_audit(options) if options.audit else ()
+    misnamings = _from_audit(options)
     choice = Choice(select, ignore, frozenset(options.provider), options.notes, misnamings)
     checked = [(document, lint(document, choice)) for document in _documents(options)]
     if options.fix:
@@ -151,18 +131,11 @@ def _require_one(options: Namespace) -> None:
         raise InputError("`--json` and `--sarif` cannot be combined")
     if options.output is not None and not options.fix:
         raise InputError("`--output` needs `--fix`")
-    if not (
-        options.files
-        or options.pack
-        or options.module
-        or options.server
-        or options.url
-        or options.gateway
-        or options.command
-    ):
+    given = (options.files, options.pack, options.module, options.server, options.url, options.command)
+    if not any(given):
         raise InputError(
-            "nothing to check: give a file, `--pack NAME`, `--module MODULE`, `--server NAME`, `--url URL` or `-- "
-            "COMMAND`"
+            "nothing to check: give a file, `--pack NAME`, `--module MODULE`, `--server NAME`, `--url URL` or "
+            "`-- COMMAND`"
         )
 
 
@@ -181,7 +154,7 @@ def _documents(options: Namespace) -> "Iterator[Document]":
         yield _module(name)
     for server in _servers(options):
         yield _server(server)
-    if options.gateway:
+    if _ALL in options.server:
         yield _gateway(options)
 
 
@@ -239,13 +212,10 @@ def _servers(options: Namespace) -> "Iterator[Server]":
     if options.url:
         yield Server(options.url, url=options.url)
     if options.command:
-        missing = [name for name in options.env if name not in os.environ]
-        if missing:
-            raise InputError(f"environment variable {escaped(missing[0], 60)} is missing (`--env`)")
-        passed = {name: f"${{{name}}}" for name in options.env}
-        yield Server(server_name(options.command), command=tuple(options.command), env=passed)
+        yield Server(server_name(options.command), command=tuple(options.command))
     for name in options.server:
-        yield _of_policy(options, name)
+        if name != _ALL:
+            yield _of_policy(options, name)
 
 
 def _of_policy(options: Namespace, name: str) -> "Server":
@@ -301,13 +271,22 @@ def _gateway(options: Namespace) -> "Document":
     )
 
 
-def _from_audit(options: Namespace) -> tuple[Any, ...]:
+def _from_audit(options: Namespace) -> "tuple[Misnaming, ...]":
+    """What the audit log knows, where there is one. Only a store that was named must be there."""
     from contextlib import closing
 
+    from rightcall.errors import PolicyError, StoreError
     from rightcall.lint.history import look_up
 
-    with closing(look_into(options)) as store:
-        return tuple(store.look(look_up))
+    if options.store is None and policy_path(options) is None:
+        return ()
+    try:
+        with closing(look_into(options)) as store:
+            return tuple(store.look(look_up))
+    except (PolicyError, StoreError):
+        if options.store is not None:
+            raise
+        return ()
 
 
 # ── output ──
@@ -394,33 +373,30 @@ def _show_rules(options: Namespace) -> int:
     wanted = options.rules
     if wanted != "all":
         require_known([wanted])
-    shown = [
-        rule
-        for rule in load_rules().values()
-        if wanted == "all" or rule.id.startswith(wanted.upper()) or rule.name == wanted.lower()
-    ]
+    shown = [rule for rule in load_rules().values() if rule.means(wanted)]
     if options.json:
         say_json({"rules": [rule_record(rule) for rule in shown]})
         return OK
     style = style_for(sys.stdout)
     for rule in shown:
-        head = f"{style.tint(rule.id, _TINTS[rule.severity])} {rule.severity:<7} {rule.name}"
-        if wanted == "all":
-            say(*hang(f"{style.tint(rule.id, _TINTS[rule.severity])} {rule.severity:<7} ", rule.summary, style))
-            continue
-        say(
-            style.tint(head, "bold"),
-            *wrap(rule.summary, style.width),
-            *wrap(rule.why, style.width),
-            *hang("fix: ", rule.remedy, style),
-        )
-        if rule.source:
-            say(f"source: {rule.source} (read on {rule.checked})")
-        for label, example in (("bad: ", rule.bad), ("good: ", rule.good)):
-            if example and len(example) < 2000:
-                say(*hang(label, example, style))
-        say("")
+        say(*(_rule_line(rule, style) if wanted == "all" else _rule_page(rule, style)))
     return OK
+
+
+def _rule_line(rule: "Rule", style: Style) -> list[str]:
+    return hang(f"{style.tint(rule.id, _TINTS[rule.severity])} {rule.severity:<7} ", rule.summary, style)
+
+
+def _rule_page(rule: "Rule", style: Style) -> list[str]:
+    """Everything about one rule, with its examples."""
+    lines = [style.tint(f"{rule.id} {rule.name} ({rule.severity})", "bold")]
+    lines += [*wrap(f"{rule.summary} {rule.why}", style.width), *hang("fix: ", rule.remedy, style)]
+    lines += ["`--fix` does it."] if rule.fixable else []
+    lines += [f"source: {rule.source} (read on {rule.checked})"] if rule.source else []
+    for label, example in (("bad:", rule.bad), ("good:", rule.good)):
+        if example:
+            lines += [label, *("  " + line for line in example.strip().splitlines())]
+    return [*lines, ""]
 
 
 # ── fixes ──

@@ -11,10 +11,28 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
+    from rightcall.learn.bench import Bench
+    from rightcall.learn.emissions import Emitted, logged, recorded
     from rightcall.learn.history import Definitions, RecordedCall, RecordedEnd, Span, stream_calls, stream_entries
+    from rightcall.learn.learner import Learned, learn
+    from rightcall.learn.packfile import pack_text
+    from rightcall.learn.proposals import Proposal
+    from rightcall.learn.safety import Safety
 else:
     __getattr__, __dir__ = front(
-        __name__, {"history": "Definitions RecordedCall RecordedEnd Span stream_calls stream_entries"}
+        __name__,
+        {
+            "bench": "Bench",
+            "emissions": "Emitted logged recorded",
+            "history": "Definitions RecordedCall RecordedEnd Span stream_calls stream_entries",
+            "learner": "Learned learn",
+            "packfile": "pack_text",
+            "proposals": "Proposal",
+            "safety": "Safety",
+        },
     )
 
-__all__ = ["Definitions", "RecordedCall", "RecordedEnd", "Span", "stream_calls", "stream_entries"]
+__all__ = [
+    "Bench", "Definitions", "Emitted", "Learned", "Proposal", "RecordedCall", "RecordedEnd", "Safety", "Span", "learn",
+    "logged", "pack_text", "recorded", "stream_calls", "stream_entries",
+]  # fmt: skip

@@ -38,6 +38,8 @@ class Learned(Struct, frozen=True):
     corrected: int
     found: tuple[Proposal, ...]
     left_out: int = 0
+    callers: int = 0
+    """That are named at all."""
 
     @property
     def proposed(self) -> tuple[Proposal, ...]:
@@ -66,7 +68,7 @@ def learn(history: History, bench: Bench, safety: Safety, stage: Stage = _untold
         new = [one for one in again if one.is_rule and one.id not in known]
         if any(not one.refused for one in new):
             first = tried([*first, *new], history, bench, _step("Measuring again", stage))
-    return Learned(book.seen, book.refused, book.corrected, tuple(first), book.left_out)
+    return Learned(book.seen, book.refused, book.corrected, tuple(first), book.left_out, book.named_callers)
 
 
 def _step(what: str, stage: Stage) -> Callable[[], None]:
@@ -105,7 +107,7 @@ def _note(one: Retry | GivenUp, book: Book, bench: Bench) -> None:
         return
     book.note_retry(one)
     found = unread_clues(one) if one.mistake.verdict is None else clues(one, bench)
-    for clue in dict.fromkeys(found):
+    for clue in dict.fromkeys(found):  # the same in each item of a list is one
         book.note(clue, one.mistake.emitted, _example(one))
 
 

@@ -25,6 +25,7 @@ from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
 from rightcall.learn.sites import Known, Rebuilt, Sites
+from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
@@ -72,10 +73,6 @@ _MOST_OPEN: Final = 100_000
 _NEARLY: Final = 0.9
 """The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
-_GATE_PARTS: Final = (
-    "mode", "unknown_tool", "unknown_argument", "packs", "enabled", "fail_on_normalization_failure", "max_text",
-    "max_depth", "providers", "tools", "hosts", "servers", "write",
-)  # fmt: skip
 _CARRIED: Final = (
     "arguments", "effects", "own", "called", "truncated", "repaired", "confidence", "paths", "outside", "linked",
     "findings", "commanded", "command_paths", "inner",
@@ -196,10 +193,7 @@ class Replay:
         if entry.kind == "policy":
             self._rulings.take(entry)
             return None
-        expires = None
-        if entry.kind == "answer" and self._ruling is not None:
-            expires = self._ruling.policy.settings.approval.expires
-        self.ledger.take(entry, expires)
+        self.ledger.take(entry)
         return self._cost(entry) if entry.kind == "end" else None
 
     def _cost(self, entry: AuditEntry) -> Change | None:
@@ -322,7 +316,8 @@ class Replay:
             ledger.refuse(body.caller, made.digest, decision.rule, entry.seq, body.now)
         elif decision.kind == "ask":
             self.totals.questions[1] += 1
-            ledger.ask(asked, decision, body)
+            expires = made.rights.approval.expires
+            ledger.ask(asked, decision, body, None if expires == self._old_rights(body).approval.expires else expires)
         else:
             ledger.admit(asked, decision, entry.seq)
             if decision.kind == "dry_run" and body.wire and not body.inputs.runs_here:
@@ -405,7 +400,8 @@ class Replay:
         """Whether what the gate does may differ, and what is found in commands, addresses and paths."""
         key = id(old), id(new)
         if key not in self._parts:
-            gate = any(getattr(old.policy, name) != getattr(new.policy, name) for name in _GATE_PARTS)
+            was, now = content_of(old.policy), content_of(new.policy)
+            gate = any(was.get(name) != now.get(name) for name in was.keys() | now.keys() if name != "settings")
             gate = gate or dict(old.packs) != dict(new.packs) or self._given or old.version != new.version
             one, other = old.policy.settings, new.policy.settings
             places = (one.paths, one.commands, one.urls) != (other.paths, other.commands, other.urls)
@@ -416,10 +412,15 @@ class Replay:
         rights = new.rights(body)
         if not body.inputs.unasked and not self._has_arguments(body):
             return "redacted"
+        same = self._rebuilt_the_same(body, new, mode, rights, observed)
+        if same is not None:
+            return same
         found = self._rebuild_both(body, old, new, mode)
         if found is None:
             return "rebuilt"
         was, would = found
+        if old.version != new.version and would.definition[:DIGEST] == body.definition:
+            return self._by_another_version(body, would, rights, observed)
         if was.digest != body.digest:
             return "redacted" if body.digest.startswith("keyed:") else "rebuilt"
         if body.inputs.unasked:
@@ -441,6 +442,31 @@ class Replay:
             )  # fmt: skip
         carried = _under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(carried, carried.digest, rights, observed, is_other=other)
+
+    def _rebuilt_the_same(
+        self, body: CallBody, new: Ruling, mode: Mode | None, rights: Rights, observed: bool
+    ) -> _Made | None:
+        """Where the new policy makes of it what was recorded, the record stands; most calls are such."""
+        would = self._rebuilt_by(new, body, mode, Known(self._given))
+        if would is None or not _is_as_recorded(would, body):
+            return None
+        if isinstance(would.request, Decision):
+            return _Made(would.request, body.digest, rights, observed) if would.request.rule == body.rule else None
+        request = self._recorded(body, rights)
+        if any(_plain(name, getattr(would.request, name)) != _plain(name, getattr(request, name)) for name in _CARRIED):
+            return None
+        request = _under(request, body, rights, self._old_rights(body), new, effects_of=would.request)
+        return _Made(request, body.digest, rights, observed)
+
+    def _by_another_version(self, body: CallBody, would: Rebuilt, rights: Rights, observed: bool) -> _Made:
+        """What this version makes of a call counts, whatever the one before made of it."""
+        if isinstance(would.request, Decision):
+            return _Made(would.request, would.digest, rights, observed)
+        request = replace(
+            would.request, rights=rights, at=body.now, definition=would.request.definition[:DIGEST], state=body.state,
+            scopes=scopes_of(rights, would.request.tool), context=body.context,
+        )  # fmt: skip
+        return _Made(request, request.digest, rights, observed, is_other=request.digest != body.digest)
 
     def _rebuild_both(
         self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None

@@ -69,7 +69,7 @@ def _judged(one: Proposal, measure: Measure) -> Proposal:
     refused = ""
     if result.changed:
         refused = f"it would change {result.changed:,} calls that worked"
-    elif result.wrong > _WRONG * max(1, result.wrong + result.saved_in_all):
+    elif result.wrong > max(1, _WRONG * (result.wrong + result.saved_in_all)) or result.wrong > result.saved_in_all:
         refused = f"{result.wrong:,} corrections mean something else"
     elif not result.saved:
         refused = "it saves no retry in the parts of the history that it was not learned from"

@@ -42,7 +42,7 @@ _LEAD: Final = re.compile(
 )
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
-    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|either|of|use|with|from|between|accepts?|takes?|values?|options?|in|to|by|a|"
+    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|use|with|from|between|accepts?|takes?|values?|options?|in|to|by|a|"
     r"an))\s*$",
     re.IGNORECASE,
 )

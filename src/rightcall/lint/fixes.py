@@ -49,6 +49,10 @@ FIXED: Final = frozenset(
 """The rules that `--fix` corrects; a test compares it with what the rules say of themselves."""
 
 
+_ROUNDS = 6
+"""One correction can make room for another."""
+
+
 class Fix(Struct, frozen=True):
     """One corrected tool."""
 
@@ -73,9 +77,19 @@ def fix_document(document: Document, findings: Iterable[Finding]) -> list[Fix]:
 
 
 def fix_tool(tool: ToolView, rules: Iterable[str]) -> dict[str, Any]:
-    """The definition with the findings of these rules corrected. What it was given stays as it is."""
-    wanted = frozenset(rules)
-    raw = cast("dict[str, Any]", json.loads(json.dumps(tool.raw)))
+    """The definition with the findings of these rules corrected, until nothing more changes. What it was given stays
+    as it is."""
+    wanted, raw = frozenset(rules), tool.raw
+    for _ in range(_ROUNDS):
+        fixed = _fix_once(raw, wanted)
+        if fixed == raw:
+            break
+        raw = fixed
+    return raw
+
+
+def _fix_once(given: dict[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
+    raw = cast("dict[str, Any]", json.loads(json.dumps(given)))
     if "RC701" in wanted:
         raw = cast("dict[str, Any]", _without_hidden(raw))
     if "RC804" in wanted and isinstance(raw.get("annotations"), dict):
@@ -137,6 +151,8 @@ def _spelt(hints: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fix_schema(schema: Schema, wanted: frozenset[str]) -> Schema:
     fixed = cast("Schema", _fix_part(schema, schema, wanted, 0))
+    if "RC419" in wanted:
+        fixed = _without_shared_titles(fixed)
     if (
         "RC401" in wanted
         and "type" not in fixed
@@ -181,7 +197,7 @@ def _fix_part(part: Part, root: Schema, wanted: frozenset[str], depth: int) -> P
         del node["default"]
     if "RC406" in wanted:
         _fitting_examples(node, root)
-    if {"RC416", "RC419"} & wanted:
+    if "RC416" in wanted:
         _without_titles(node)
     return node
 
@@ -204,6 +220,8 @@ def _inline(node: Schema, root: Schema) -> Schema:
         or not beside.keys() <= {"description", "title", "default", "examples"}
     ):
         return node
+    if isinstance(target.get("required"), bool):  # meant nothing behind a reference, and would in its place
+        target = {key: value for key, value in target.items() if key != "required"}
     return {**target, **beside}
 
 
@@ -281,6 +299,18 @@ def _without_titles(node: Schema) -> None:
             node["properties"][name] = {key: value for key, value in cast("Schema", inner).items() if key != "title"}
 
 
+def _without_shared_titles(schema: Schema) -> Schema:
+    """Without the titles that different objects have in common."""
+    titled = [part for _, part in walk(schema, ()) if isinstance(part.get("title"), str) and "properties" in part]
+    shared = {
+        one["title"] for one in titled if any(one["title"] == other["title"] and one != other for other in titled)
+    }
+    for part in titled:  # of the copy that was made above
+        if part["title"] in shared:
+            del part["title"]
+    return schema
+
+
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
@@ -335,26 +365,40 @@ def _write_lines(document: Document, fixes: Iterable[Fix]) -> str:
 
 
 def _differences(text: str, node: Node, old: Any, new: Any) -> list[Edit]:
-    """What must be written anew: the smallest values that differ, each whole."""
-    if (
-        isinstance(old, dict)
-        and isinstance(new, dict)
-        and node.kind == "object"
-        and list(cast("dict[str, Any]", old)) == list(cast("dict[str, Any]", new))
-    ):
-        edits: list[Edit] = []
-        for key, value in cast("dict[str, Any]", old).items():
-            child = node.get(key)
-            if value != new[key] and child is not None:
-                edits += _differences(text, child, value, new[key])
-        return edits
-    return [Edit(node.start, node.end, _laid_out(text, node, new))]
+    """What must be written anew: the smallest values that differ, and keys that are added at the end."""
+    if not isinstance(old, dict) or not isinstance(new, dict) or node.kind != "object":
+        return [Edit(node.start, node.end, _laid_out(text, node, new))]
+    before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+    added = list(after)[len(before) :]
+    if list(after)[: len(before)] != list(before) or (added and not before) or len(set(node.keys)) < len(node.keys):
+        return [Edit(node.start, node.end, _laid_out(text, node, new))]
+    edits: list[Edit] = []
+    for key, value in before.items():
+        child = node.get(key)
+        if value != after[key] and child is not None:
+            edits += _differences(text, child, value, after[key])
+    if added:
+        last = node.children[-1].end
+        edits.append(Edit(last, last, "".join(_written(text, node, key, after[key]) for key in added)))
+    return edits
+
+
+def _written(text: str, node: Node, key: str, value: Any) -> str:
+    """One more key at the end of an object, in its layout."""
+    inside = text[node.start : node.end]
+    first = node.begins(0)
+    gap = text[node.start + 1 : first]
+    colon = ": " if ": " in inside else ":"
+    body = json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if colon == ": " else (",", ":"))
+    comma = f",{gap}" if "\n" in gap else ", " if colon == ": " else ","
+    return f"{comma}{json.dumps(key, ensure_ascii=False)}{colon}{body}"
 
 
 def _laid_out(text: str, node: Node, value: Any) -> str:
     """A value as JSON in the layout around it: on one line where it was on one."""
-    if "\n" not in text[node.start : node.end]:
-        tight = ": " not in text[node.start : node.end] and ":" in text[node.start : node.end]
+    inside = text[node.start : node.end]
+    if "\n" not in inside:
+        tight = ": " not in inside and ":" in inside
         return json.dumps(value, ensure_ascii=False, separators=(",", ":") if tight else (", ", ": "))
     line = text.rfind("\n", 0, node.start) + 1
     lead = text[line : node.start]

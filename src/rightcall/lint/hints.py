@@ -30,6 +30,14 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _spelling(tool)
     verb = _verb(words)
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    told = _told_verb(tool.description)
+    if read_only is True and verb not in _CHANGES and told:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and the description begins with {quote_text(told)}",
+            "set it to false, or correct the description",
+            (*place, "readOnlyHint"),
+        )
     if read_only is True and verb in _CHANGES:
         yield Hit(
             "RC801",
@@ -65,6 +73,19 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to false",
             (*place, "idempotentHint"),
         )
+
+
+def _told_verb(text: str) -> str:
+    """The verb that a description begins with, where it changes something."""
+    first = (words_of(text[:60]) or ("",))[0]
+    bases = {
+        first,
+        first.removesuffix("s"),
+        first.removesuffix("es"),
+        first.removesuffix("ing"),
+        first.removesuffix("ing") + "e",
+    }
+    return first if bases & _CHANGES else ""
 
 
 def _verb(words: tuple[str, ...]) -> str:

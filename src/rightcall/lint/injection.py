@@ -45,6 +45,19 @@ _ORDERS: Final = re.compile(
     r"\bpretend (?:to be|that you)\b|\bjailbreak\b|\bdeveloper mode\b",
     re.IGNORECASE,
 )
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
+    r"uses|calls)\b"
+    r"[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:always|must|set|change|replace|"
+    r"redirect|bcc|forward)\b",
+    re.IGNORECASE,
+)
+"""Orders about the calls of other tools."""
+_POSES: Final = re.compile(
+    r"(?:^|[\n.!>\]]\s*)(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:|\n\s*\n\s*(?:Human|"
+    r"Assistant|User)\s*:"
+)
+"""A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(
     r"\b(?:always|must|you should always)\b[^.\n]{0,20}\b(?:use|call|prefer|run|invoke|"
     r"choose)\b[^.\n]{0,20}\bthis (?:tool|function|one)\b[^.\n]{0,30}\b(?:first|before (?:any|every|all|each|"
@@ -52,6 +65,7 @@ _PUSHES: Final = re.compile(
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
     r"every)(?: of the)?(?: other)? tools?\b(?! in this)"
+    r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every)(?: other)? (?:tools?|functions?)\b|\b(?:do not|don't|never) (?:use|call|"
     r"invoke) (?:any )?other tools?\b"
     r"|\bpreferred over (?:all|any) other\b|\b(?:all|any) other tools? (?:are|is) (?:deprecated|broken|insecure|"
@@ -194,7 +208,7 @@ _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.
 
 
 def _one_text(path: Steps, text: str) -> Iterator[Hit]:
-    orders = _ORDERS.search(text)
+    orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
     if orders is not None:
         yield Hit(
             "RC702",
@@ -205,7 +219,7 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
     pushes = _PUSHES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
-    markup = _MARKUP.search(text)
+    markup = _MARKUP.search(text) or _POSES.search(text)
     if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)

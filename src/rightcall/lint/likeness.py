@@ -23,6 +23,10 @@ _VERBS = (
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
+_SAME_THING: Final = [
+    word_set(line)
+    for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
+]
 _LATER: Final = word_set(
     "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed v"
 )
@@ -46,7 +50,9 @@ _SHORT_TEXT = """
     trm=term loc=location cty=city ctry=country lang=language fp=file_path fn=file_name fname=file_name
     lname=last_name dob=date_of_birth ph=phone stat=status sts=status typ=type svc=service req=request
     resp=response hdr=header pkg=package ver=version upd=update del=delete calc=calculate temp=temperature
-    wt=weight ht=height len=length sz=size clr=color bg=background btn=button tgt=target dest=destination
+    wt=weight ht=height len=length sz=size clr=color bg=background btn=button tgt=target dst=destination
+    res=results cd=code
+    dest=destination
     orig=origin prio=priority sched=schedule notif=notification attch=attachment subj=subject recip=recipient
     rcpt=recipient snd=send rcv=receive curr=currency prc=price pct=percent mth=month yr=year wk=week
     """
@@ -54,10 +60,11 @@ _SHORT: Final = {short: long.replace("_", " ") for short, long in (pair.split("=
 """Abbreviations, and the words that models write for them."""
 _SURE: Final = word_set(
     "usr cust qty amt nm frm acct txn pwd cnt qry srch trm flg prm hdr subj rcpt recip attch sched clr sz cty "
-    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv"
+    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst"
 )
 """Those that one alone is enough of."""
 _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
+_LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -101,6 +108,8 @@ def _tool_name(tool: ToolView) -> Iterator[Hit]:
             place,
         )
     words = words_of(name)
+    if name[:1].isdigit() or name[:1] == "-":
+        yield Hit("RC102", f"Gemini refuses {quote_name(name)}: it must begin with a letter", "rename it", place)
     if words and (says_nothing(name) or all(word in _NOTHING or word.isdigit() or len(word) == 1 for word in words)):
         yield Hit("RC103", f"{quote_name(name)} does not say what the tool does", "name it by verb and object", place)
 
@@ -214,8 +223,9 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 "name the value, and describe it",
                 argument.path,
             )
-        return
-    long = _written_out(name)
+            return
+    long = _LETTERS.get(name) if argument.kind == "string" else None
+    long = long or (None if says_nothing(name) else _written_out(name))
     if long is not None:
         yield Hit(
             "RC113",
@@ -321,7 +331,7 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     if len(mine) != len(theirs) or len(mine) < 2:
         return False
     pairs = [(one, other) for one, other in zip(mine, theirs, strict=True) if singular(one) != singular(other)]
-    return len(pairs) == 1 and any(set(pairs[0]) <= group for group in _SAME_VERB)
+    return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
 
 
 def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:

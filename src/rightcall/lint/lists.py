@@ -10,9 +10,9 @@ from rightcall.base.text import estimate
 from rightcall.lint.definitions import Document, ToolView
 from rightcall.lint.findings import Hit, join_names
 
-DEAR_TOOL: Final = 2_000
+DEAR_TOOL: Final = 1_500
 """Tokens of one definition from which on it is told."""
-LARGE_TOOL: Final = 800
+LARGE_TOOL: Final = 600
 DEAR_LIST: Final = 20_000
 LARGE_LIST: Final = 8_000
 MANY_TOOLS: Final = 40

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from rightcall.base.text import escaped
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
@@ -18,14 +19,19 @@ from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 
+MOST_DESCRIPTION: Final = 8_000
+"""Characters of a tool's description that are read."""
+
 # ── one argument ──
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
+    yield from _told_of(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
             yield from _choices(argument, text)
+            yield from _numbered(argument, text)
             yield from _format(argument, _head(text))
             yield from _range(argument, text)
             yield from _default(argument, text, tool)
@@ -39,6 +45,24 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 "take it out of `required`, or remove the default",
                 argument.path,
             )
+
+
+_NUMBERED: Final = re.compile(r"\b(\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
+
+
+def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
+    """`1 = low, 2 = high`: numbers that stand for something."""
+    bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
+    if argument.kind not in ("integer", "number") or bound:
+        return
+    told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
+    if len(set(told)) > 1 and len(told) > 1:
+        yield Hit(
+            "RC301",
+            f"the values of {quote_name(argument.name)} are told in the text alone: {quote_text(', '.join(told))}",
+            f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
+            argument.path,
+        )
 
 
 def _head(text: str) -> str:
@@ -71,7 +95,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
         yield Hit(
             "RC301", f"the values of {quote_name(argument.name)} are told in the text alone: "
                      f"{quote_text(', '.join(values))}",
-            f"add {quote_text(json.dumps({'enum': values}, ensure_ascii=False)[1:-1], 90)}", argument.path,
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}', argument.path,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
@@ -91,6 +115,7 @@ _OTHER_FORMS: Final = re.compile(
     re.IGNORECASE,
 )
 _FORMATS: Final = (
+    ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
     ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
                         r"\bdate in ISO[- ]?(?:8601)? format\b")),
     ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
@@ -107,6 +132,7 @@ _FORMATS: Final = (
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
 _PATTERNS: Final = (
+    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
                               r"state)|\bISO[- ]?3166(?:-1)?(?: alpha)?-2|\bISO[- ]?639-1|"
                               r"\bISO[- ]3166\b", re.IGNORECASE)),
@@ -397,6 +423,11 @@ _IS_LIST: Final = re.compile(
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
+_IS_TEXT: Final = re.compile(
+    r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
+    r"address) (?:of|for|to)\b",
+    re.IGNORECASE,
+)
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
@@ -408,6 +439,8 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text):
             yield _mistyped(argument, "text", "true or false", "boolean")
+        elif _LISTED.match(text) and not _IS_LIST.search(text) and not re.search(r"\bline|newline|space|JSON", text):
+            yield _mistyped(argument, "text", "a list", "array")
         elif _IS_LIST.search(text):
             yield Hit(
                 "RC313",
@@ -417,6 +450,8 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             )
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
         yield _mistyped(argument, f"a {kind}", "a list", "array")
+    elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
+        yield _mistyped(argument, f"a {kind}", "text", "string")
     elif kind in ("integer", "number") and _IS_FLAG.match(text):
         yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
@@ -552,5 +587,35 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 "RC308",
                 f"{quote_name(argument.name)} is optional, and the text says {quote_text(found[0].strip())}",
                 "add it to `required`, or correct the text",
+                argument.path,
+            )
+
+
+_OF_TOOL = (
+    r"[`'\"]?\b{0}\b[`'\"]?\s*(?:\((required|optional)\)|"
+    r"(?:argument |parameter |field )?is (required|mandatory|optional)\b(?! (?:if|when|for|unless)))"
+)
+
+
+def _told_of(tool: ToolView) -> Iterator[Hit]:
+    """What the description of the tool says of an argument."""
+    text = tool.description[:MOST_DESCRIPTION]
+    if tool.is_strict or tool.ruled or not re.search(r"required|mandatory|optional", text):
+        return
+    for argument in tool.top[:60]:
+        pattern = _OF_TOOL.format(re.escape(argument.name))
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found is None or re.search(
+            r"\b(?:or|either|one of|and)\b", text[max(0, found.start() - 30) : found.start()]
+        ):
+            continue
+        optional = (found[1] or found[2]).lower() == "optional"
+        if optional is argument.required and not (optional and _is_nullable(argument)):
+            yield Hit(
+                "RC308",
+                f"{quote_name(argument.name)} is {'required' if argument.required else 'optional'}, and the text "
+                f"of the "
+                f"tool says {quote_text(found[0])}",
+                "correct `required`, or the text",
                 argument.path,
             )

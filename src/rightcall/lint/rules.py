@@ -85,7 +85,7 @@ def require_known(entries: Iterable[str]) -> None:
             from rightcall import suggest  # late: only for a mistake
 
             near = suggest(word, [*load_rules(), *(rule.name for rule in load_rules().values())])
-            raise ConfigError(f"unknown rule {word[:60]!r}{near}: `rightcall lint --rules` lists them")
+            raise ConfigError(f"unknown rule {word[:60]!r}{near or '.'} Run `rightcall lint --rules` to list them")
 
 
 def severity_of(finding: Finding) -> Severity:

@@ -70,6 +70,10 @@ _MENTION: Final = re.compile(
     r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
     re.IGNORECASE,
 )
+_SET: Final = re.compile(
+    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
+    r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+)
 _RETURNS: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
 )
@@ -102,9 +106,10 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     words = text.split()
     if len(words) < 3 or len(text) < 12 or (repeats and len(words) < 4):
+        how = "says no more than the name" if repeats else "is too short to choose by"
         yield Hit(
             "RC202",
-            f"{quote_text(text)} says no more than the name",
+            f"{quote_text(text)} {how}",
             "say what it does, when to use it, and what it returns",
             place,
         )
@@ -218,8 +223,11 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
 
 
 def _is_told(argument: Argument, text: str) -> bool:
-    """Whether the description of the tool names the argument as one."""
-    return any(f"{mark}{argument.name}{mark}" in text for mark in ("`", "'", '"')) or "const" in argument.schema
+    """Whether the description of the tool names the argument as one, or as the only thing it takes."""
+    if "const" in argument.schema or any(f"{mark}{argument.name}{mark}" in text for mark in ("`", "'", '"', "**")):
+        return True
+    alone = argument.depth == 0 and len(argument.siblings) == 1
+    return alone and argument.name.lower() in words_of(text)
 
 
 def documented(text: str) -> list[tuple[str, str]]:
@@ -401,4 +409,6 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
 
 
 def _mentioned(text: str) -> list[str]:
-    return [found[1] or found[2] for found in _MENTION.finditer(text[:MOST_TEXT])]
+    """The names that a text uses as those of arguments: called so, or set to a value."""
+    named = [found[1] or found[2] for found in _MENTION.finditer(text[:MOST_TEXT])]
+    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT])]
