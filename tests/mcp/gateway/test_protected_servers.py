@@ -3,6 +3,7 @@ a login that belongs to somebody else."""
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from rightcall.identity.logins import Shown, Wish, log_in_at
 from rightcall.identity.vault import Vault
 from rightcall.mcp.links import open_link
 from rightcall.policy.settings import Server
-from support.authorities import Guarded, Provider, browse_later, guarded
+from support.authorities import Guarded, Provider, Reply, Said, browse_later, guarded
 from support.gateways import asked, endings, greeted, once, shared_of, text_of
 
 pytestmark = pytest.mark.promise("I-03")
@@ -206,19 +207,31 @@ def test_an_executor_reaches_the_server_by_the_same_login(pair: tuple[Provider, 
     assert len(guard.calls) == 1
 
 
-def test_a_call_while_the_server_is_just_let_in_waits_for_its_tools(pair: tuple[Provider, Guarded]) -> None:
+def test_calls_that_come_while_the_server_starts_after_a_login_wait_for_it(pair: tuple[Provider, Guarded]) -> None:
     _, guard = pair
+    begun, go = threading.Event(), threading.Event()
 
-    async def main() -> None:
+    def slowly(said: Said) -> Reply:
+        begun.set()
+        assert go.wait(10)
+        return guard.answer(said)
+
+    async def main() -> list[Any]:
         async with shared_of(policy_of(guard), open_link) as shared:
-            assert "rightcall login" in text_of(await once(shared, "tools/call", name="notes_greet", arguments={}))
-            await enter(guard)
-            upstream = shared.first.upstream("notes")
-            assert upstream is not None
-            upstream._sooner.set()  # pyright: ignore[reportPrivateUsage]
-            while upstream.state != "starting":
-                await asyncio.sleep(0)
-            told = await once(shared, "tools/call", name="notes_greet", arguments={"n": 2})
-            assert text_of(told) == "hello"
 
-    asyncio.run(main())
+            async def call() -> Any:
+                return text_of(await once(shared, "tools/call", name="notes_greet", arguments={}))
+
+            assert "rightcall login notes" in await call()
+            await enter(guard)
+            guard.overrides["/mcp"] = slowly
+            first = asyncio.create_task(call())
+            await asyncio.to_thread(begun.wait, 10)
+            second = asyncio.create_task(call())
+            await asyncio.wait([second], timeout=0.05)
+            go.set()
+            return await asyncio.gather(first, second)
+
+    told = asyncio.run(main())
+    assert told[0] == told[1]
+    assert "Unknown tool" not in told[1]
