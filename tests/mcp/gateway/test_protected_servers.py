@@ -101,6 +101,9 @@ def test_a_token_that_the_server_refuses_is_renewed_once_and_the_call_sent_again
             finally:
                 guard.provider.close()
             assert "its login has expired: run `rightcall login notes`" in told
+            asked_so_far = len(guard.asked("/mcp")), len(provider.asked("/token"))
+            assert "has expired" in text_of(await once(shared, "tools/call", name="notes_greet", arguments={"n": 4}))
+            assert (len(guard.asked("/mcp")), len(provider.asked("/token"))) == asked_so_far  # nobody is pestered
             assert endings(shared)[-1][0] == "failed"
         assert len(guard.calls) == 2
 
