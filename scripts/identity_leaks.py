@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import base64
 import json
+import logging
 import os
 import re
 import subprocess
@@ -34,6 +35,7 @@ from identity.providers import CERTIFIED, CONSOLE, CONSOLE_SECRET, Provider, cli
 from identity.sdk_client import Storage, sdk_client
 
 PEOPLE = 20
+_WORD = re.compile(r"[\w~%+/=.-]{12,}")
 _LINK = re.compile(r"https?://\S+")
 _HREF = re.compile(r'(?:href|src)="(/[^"#]*)"')
 LINES = f'client_id = "{CONSOLE}"\nclient_secret_env = "CONSOLE_SECRET"\nlogin_scopes = ["openid", "email", "groups"]\n'
@@ -211,9 +213,14 @@ def collect(company: Company) -> None:
             traces.add("files", file.read_bytes().decode("latin-1"))
 
 
+def _words(texts: list[str]) -> str:
+    """Each run of characters that a secret can have, once: most of a log is said again and again."""
+    return "\n".join({word for text in texts for word in _WORD.findall(text)})
+
+
 def search(traces: Traces, secrets: list[str]) -> list[str]:
     """Where something was found, without repeating it."""
-    whole = {where: "\n".join(texts) for where, texts in traces.texts.items()}
+    whole = {where: _words(texts) for where, texts in traces.texts.items()}
     found: list[str] = []
     for secret in secrets:
         parts = [secret, *(secret.split(".") if secret.count(".") == 2 else [])]  # also the parts of a JWT
@@ -230,6 +237,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=3500)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    logging.disable(logging.INFO)  # of the counterparts
     npm_bin = Path(os.environ["RIGHTCALL_NPM_BIN"])
     port = free_port()
     people = {f"user-{at}": ["engineers"] for at in range(PEOPLE)}

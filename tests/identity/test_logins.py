@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from rightcall.identity.logins import (
     log_in_at,
     log_out,
 )
-from rightcall.identity.vault import Login, Vault, Want, key_of
+from rightcall.identity.vault import Login, Vault, Want, key_of, system_keyring
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
 
@@ -553,6 +554,30 @@ def test_a_refresh_token_is_used_once_however_many_need_it(pair: tuple[Provider,
 
 
 @pytest.mark.promise("I-04")
+def test_several_processes_refresh_one_login_once(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    provider, guard = pair
+    enter(server_of(guard), vault)
+    age(vault)
+    program = (
+        "import asyncio, sys\nfrom rightcall.identity.logins import Access\n"
+        "from rightcall.identity.vault import Vault\nfrom rightcall.policy.settings import Server\nsys.stdin.read()\n"
+        "access = Access(Server('notes', url=sys.argv[1]), vault=Vault(sys.argv[2], lambda: None))\n"
+        "print(dict(asyncio.run(access.headers()))[b'authorization'].decode())\n"
+    )
+    command = [sys.executable, "-c", program, guard.mcp, vault.folder]
+    pipe = subprocess.PIPE
+    started = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
+    for process in started:  # all of them are ready before the first may go on
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    printed = {process.communicate(timeout=20)[0] for process in started}
+    assert len(printed) == 1
+    assert next(iter(printed)).strip().removeprefix("Bearer ") in provider.access
+    assert [one.form["grant_type"] for one in provider.asked("/token")] == ["authorization_code", "refresh_token"]
+
+
+@pytest.mark.promise("I-04")
 def test_a_refresh_that_nobody_waits_for_any_more_is_kept(pair: tuple[Provider, Guarded], vault: Vault) -> None:
     provider, guard = pair
     enter(server_of(guard), vault)
@@ -666,7 +691,8 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     count = tmp_path / "count"
     code = (
         f"import pathlib, json; p = pathlib.Path({str(count)!r}); n = int(p.read_text() or 0) + 1 if p.exists() else 1;"
-        "p.write_text(str(n)); print(json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600}))"
+        "p.write_text(str(n)); text = json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600});"
+        "print(text[:9], end='', flush=True); __import__('time').sleep(0.02); print(text[9:])"
     )
     server = Server("notes", url="https://mcp.example/", token_command=(sys.executable, "-c", code))
 
@@ -683,6 +709,7 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     (("/no/such/program",), "cannot be started"),
     ((sys.executable, "-c", "print('geheim'); raise SystemExit(3)"), "exit code 3"),
     ((sys.executable, "-c", "print('{\"geheim\": 1}')"), "without an access_token"),
+    ((sys.executable, "-c", "while True: print('geheim' * 1000)"), "more than 50,000 bytes"),
     ((sys.executable, "-c", "print('geheim\\ngeheim')"), "one line of ASCII"),
 ])  # fmt: skip
 def test_a_program_that_prints_no_token_is_told_without_its_words(command: tuple[str, ...], told: str) -> None:
@@ -740,6 +767,34 @@ def test_secrets_are_in_the_keyring_where_there_is_one(pair: tuple[Provider, Gua
     assert token_for(server_of(guard), vault) in provider.access
     asyncio.run(log_out(server_of(guard), "", vault))
     assert ring.kept == {}
+
+
+@pytest.mark.promise("I-04")
+def test_the_systems_keyring_is_used_where_it_keeps_what_it_is_given() -> None:
+    import keyring
+    from keyring.backend import KeyringBackend
+    from keyring.backends import fail, null
+
+    class Kept(KeyringBackend):
+        priority = 5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+        def get_password(self, service: str, username: str) -> str | None:
+            return None
+
+        def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    class Plain(Kept):
+        priority = 0.5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+    before = keyring.get_keyring()
+    try:
+        found = []
+        for one in (Kept(), Plain(), fail.Keyring(), null.Keyring()):
+            keyring.set_keyring(one)
+            found.append(system_keyring.__wrapped__() is one)
+    finally:
+        keyring.set_keyring(before)
+    assert found == [True, False, False, False]
 
 
 @pytest.mark.promise("I-04")
