@@ -20,6 +20,7 @@ from support.consoles import Browser, opened
 from support.openid import GATEWAY, OpenId, key_of, sign
 
 MAP: dict[str, Any] = {
+    "group:agents": {"caller": "agents"},
     "group:oncall": {"may": "approve"},
     "claim:email=*@example.org": {"may": "look", "caller": "staff/{email}"},
 }
@@ -287,6 +288,8 @@ def test_an_answer_of_the_provider_that_was_tampered_with_is_refused(desk: Desk,
         ({"email_verified": False, "groups": []}, "does not let you in"),
         ({"email_verified": "true", "groups": []}, "does not let you in"),
         ({"email": "robot", "email_verified": True}, "somebody else"),
+        ({"email": "agents", "email_verified": True}, "somebody else"),
+        ({"email": "Agents", "email_verified": True}, "can be mistaken for"),
         ({"email": "аnna@example.org"}, "does not let you in"),
         ({"email": "anna@example.org\u200b"}, "does not let you in"),
         ({"email": "x/anna"}, "does not let you in"),
