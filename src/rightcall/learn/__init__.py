@@ -12,9 +12,23 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.learn.history import Definitions, RecordedCall, RecordedEnd, Span, stream_calls, stream_entries
+    from rightcall.learn.replay import Change, Replay, Same, Unknown
+    from rightcall.learn.rulings import Rulings, ruling_of
+    from rightcall.learn.sites import Sites
+    from rightcall.learn.tally import Tally
 else:
     __getattr__, __dir__ = front(
-        __name__, {"history": "Definitions RecordedCall RecordedEnd Span stream_calls stream_entries"}
+        __name__,
+        {
+            "history": "Definitions RecordedCall RecordedEnd Span stream_calls stream_entries",
+            "replay": "Change Replay Same Unknown",
+            "rulings": "Rulings ruling_of",
+            "sites": "Sites",
+            "tally": "Tally",
+        },
     )
 
-__all__ = ["Definitions", "RecordedCall", "RecordedEnd", "Span", "stream_calls", "stream_entries"]
+__all__ = [
+    "Change", "Definitions", "RecordedCall", "RecordedEnd", "Replay", "Rulings", "Same", "Sites", "Span", "Tally",
+    "Unknown", "ruling_of", "stream_calls", "stream_entries",
+]  # fmt: skip

@@ -481,6 +481,9 @@ class Replay:
         return None
 
     def _definition_of(self, request: Request, would: Request) -> str:
+        """Tools that were named count as having been there all along: none of them has changed."""
+        if self._given:
+            return ""
         return request.definition if would.tool == request.tool else would.definition[:DIGEST]
 
     def _from_unasked(
@@ -492,8 +495,8 @@ class Replay:
         if isinstance(would.request, Decision):
             return _Made(would.request, body.digest, rights, observed)
         request = replace(
-            would.request, rights=rights, at=body.now, definition=would.request.definition[:DIGEST],
-            scopes=scopes_of(rights, would.request.tool), context=body.context,
+            would.request, rights=rights, at=body.now, scopes=scopes_of(rights, would.request.tool),
+            definition="" if self._given else would.request.definition[:DIGEST], context=body.context,
         )  # fmt: skip
         return _Made(request, request.digest, rights, observed, is_other=True)
 
