@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rightcall import MemoryStore
+from rightcall.learn.differences import Same
 from rightcall.learn.history import (
     CALL_KINDS,
     PAGE,
@@ -19,7 +20,7 @@ from rightcall.learn.history import (
     stream_calls,
     stream_entries,
 )
-from rightcall.learn.replay import Replay, Same
+from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Rulings
 from rightcall.learn.sites import Sites
 from rightcall.record.notes import note_message

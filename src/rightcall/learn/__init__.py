@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
+    from rightcall.learn.differences import Change, Same, Unknown
     from rightcall.learn.history import Definitions, RecordedCall, RecordedEnd, Span, stream_calls, stream_entries
-    from rightcall.learn.replay import Change, Replay, Same, Unknown
+    from rightcall.learn.replay import Replay
     from rightcall.learn.rulings import Rulings, ruling_of
     from rightcall.learn.sites import Sites
     from rightcall.learn.tally import Tally
@@ -21,7 +22,8 @@ else:
         __name__,
         {
             "history": "Definitions RecordedCall RecordedEnd Span stream_calls stream_entries",
-            "replay": "Change Replay Same Unknown",
+            "differences": "Change Same Unknown",
+            "replay": "Replay",
             "rulings": "Rulings ruling_of",
             "sites": "Sites",
             "tally": "Tally",
