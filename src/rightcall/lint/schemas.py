@@ -245,7 +245,7 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
                 right = (
                     one.lower()
                     if one.lower() in _TYPES
-                    else _FOREIGN[one.lower()] or "any type is no type: leave it out"
+                    else _FOREIGN[one.lower()] or "nothing: leave `type` out"
                 )
                 yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
             else:
