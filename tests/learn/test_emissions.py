@@ -12,7 +12,9 @@ from rightcall.gate.records import reading_record
 from rightcall.learn import Bench, Definitions, Emitted, Safety, Span, learn, recorded
 from rightcall.learn.emissions import BadLine, of_line
 from rightcall.policy.settings import DEFAULT_POLICY
+from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import CallBody, encode
 from support.lessons import TOOLS, headlines, rules, working
 
 ARGUMENTS = {"subject": "a", "folder": "b", "urgency": "low"}
@@ -118,3 +120,43 @@ def test_the_audit_log_of_a_host_teaches(tmp_path: Path) -> None:
         assert rules(learned) == [("alias", "subject", "cargo", "subject")]
         assert set(Definitions.of(store).tools()) <= {"send_note", "ping"}
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "written"),
+    [
+        ({"emission": {"cargo": "x"}, "rule": "proxy:left"}, ("send_note", {"cargo": "x"}, "")),
+        (
+            {"emission": {"name": "x", "arguments": 1}, "rule": "proxy:left"},
+            ("send_note", {"name": "x", "arguments": 1}, ""),
+        ),
+        ({"emission": ARGUMENTS, "written": "SendNote"}, ("SendNote", ARGUMENTS, "")),
+        ({"params": ARGUMENTS}, ("send_note", ARGUMENTS, "")),
+        ({"emission": TAGGED, "origin": "text"}, ("send_note", ARGUMENTS, "")),
+        ({"emission": "[[send_note]]", "origin": "text"}, ("", None, "[[send_note]]")),
+    ],
+)
+def test_calls_through_the_proxy_are_read_as_the_model_wrote_them(body: dict[str, Any], written: Any) -> None:
+    given = {
+        "caller": "ann",
+        "tool": "send_note",
+        "params": None,
+        "digest": "",
+        "decision": "passed",
+        "rule": "",
+        **body,
+    }
+    store = MemoryStore()
+    store.transact(lambda tables: tables.append("proxied", 0, encode(CallBody(**given))))
+    [one] = recorded(store, Span(), Bench(TOOLS, DEFAULT_POLICY))
+    assert (one.name, one.arguments, one.text) == written
+    assert (one.ok, one.denied) == (None, False)
+
+
+@pytest.mark.parametrize("kept", [{"rule": "deny"}, {"rule": "validation", "strategy": "llm"}])
+def test_what_a_policy_refused_or_another_model_wrote_is_not_learned_from(kept: dict[str, Any]) -> None:
+    given = {"caller": "ann", "tool": "send_note", "params": ARGUMENTS, "digest": "", "decision": "deny", **kept}
+    store = MemoryStore()
+    store.transact(lambda tables: tables.append("refused", 0, encode(CallBody(**given))))
+    [one] = recorded(store, Span(), Bench(TOOLS, DEFAULT_POLICY))
+    assert one.denied

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from rightcall import MemoryStore, load_policy
 from rightcall.base.secrets import Redactor
 from rightcall.executor.door import Door
+from rightcall.learn.differences import Again, Change, Same, Unknown
 from rightcall.learn.history import CALL_KINDS, Definitions, Span, stream_entries
-from rightcall.learn.replay import Again, Change, Replay, Same, Unknown
+from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Place, Ruling, Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from rightcall.policy.types import SECOND, Grant

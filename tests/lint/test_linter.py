@@ -110,7 +110,7 @@ def test_a_server_that_tells_another_list_is_found_out() -> None:
 
 
 def record(tool: str, caller: str, *repairs: dict[str, Any]) -> CallRecord:
-    return CallRecord(id=1, timestamp="2026-11-18T00:00:00Z", caller=caller, tool=tool, params={}, status="ok",
+    return CallRecord(id=1, timestamp="2026-11-18T00:00:00Z", caller=caller, tool=tool, params={}, status="success",
                       decision="allow", rule="", digest="", repairs=repairs)  # fmt: skip
 
 

@@ -358,8 +358,13 @@ class World:
         wanted = {key_of(one) for one in self.planted}
         got = {(one["kind"], one["tool"] if one["kind"] not in ("missing", "format") else "", one["place"],
                 one["given"]): one for one in found}  # fmt: skip
-        missed = [one for one in self.planted if key_of(one) not in got]
+        missed = [one for one in self.planted if key_of(one) not in got or not is_meant(one, got[key_of(one)])]
         return missed, [one for key, one in got.items() if key not in wanted]
+
+
+def is_meant(one: Any, found: dict[str, Any]) -> bool:
+    """Whether a proposal means what was planted, where that is a value."""
+    return one.kind not in ("value", "default") or found["meant"] == one.meant
 
 
 def key_of(one: Planted) -> tuple[str, str, str, str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rightcall import Gate
-from support.damaged_histories import at, dotted, drop, rename, worded
+from support.damaged_histories import at, dotted, drop, is_meant, rename, worded
 
 VERBS = [
     "open",
@@ -447,7 +447,12 @@ class Drawn:
     def score(self, found: list[dict[str, Any]]) -> tuple[list[Plant], list[dict[str, Any]]]:
         wanted = {(one.kind, one.tool, one.place, one.given) for one in self.planted}
         got = {(one["kind"], one["tool"], one["place"], one["given"]): one for one in found}
-        missed = [one for one in self.planted if (one.kind, one.tool, one.place, one.given) not in got]
+        missed = [
+            one
+            for one in self.planted
+            if (found_one := got.get((one.kind, one.tool, one.place, one.given))) is None
+            or not is_meant(one, found_one)
+        ]
         return missed, [one for key, one in got.items() if key not in wanted]
 
 

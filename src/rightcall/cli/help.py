@@ -79,7 +79,6 @@ EXITS: Final = {
     "read": "0 every call may run, 1 a call is refused, 2 wrong usage",
     "run": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
     "audit verify": "0 unchanged, 1 a record was changed, removed or moved, 2 wrong usage",
-    "replay": "0 nothing of `--fail-on` occurs, 1 something does, 2 wrong usage, 130 interrupted",
     "sandbox run": "the program's own; 123 files lost, 124 timeout, 125 no sandbox, 137 over a limit",
 }
 

@@ -22,8 +22,9 @@ from rightcall.cli.options import (
 from rightcall.cli.persons import bar, moment, signs_for, waiting
 from rightcall.cli.terminal import Style, many, pad, style_for, tell, wrap
 from rightcall.errors import ConfigError
+from rightcall.learn.differences import KINDS, WHY, Totals
 from rightcall.learn.history import Definitions, Span, count_entries, stream_entries
-from rightcall.learn.replay import KINDS, WHY, Replay, Totals
+from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Place, Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from rightcall.learn.tally import Group, Tally

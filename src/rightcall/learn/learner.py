@@ -63,7 +63,7 @@ def learn(history: History, bench: Bench, safety: Safety, stage: Stage = _untold
     rules = [one for one in first if one.is_rule and not one.refused]
     if rules:
         with_rules = bench.with_pack(read_pack_text(pack_text(rules, "learned")))
-        again = proposals(_read(history, with_rules, _step("Reading again", stage)), bench, safety)
+        again = proposals(_read(history, with_rules, _step("Reading again", stage), again=True), bench, safety)
         known = {one.id for one in first}
         new = [one for one in again if one.is_rule and one.id not in known]
         if any(not one.refused for one in new):
@@ -83,8 +83,8 @@ def _step(what: str, stage: Stage) -> Callable[[], None]:
     return count
 
 
-def _read(history: History, bench: Bench, progress: Callable[[], object]) -> Book:
-    """Everything that corrections say."""
+def _read(history: History, bench: Bench, progress: Callable[[], object], *, again: bool = False) -> Book:
+    """Everything that corrections say; when it is read again, only those that are refused still."""
     book, threads = Book(), Threads()
     for emitted in history():
         progress()
@@ -93,6 +93,8 @@ def _read(history: History, bench: Bench, progress: Callable[[], object]) -> Boo
         book.note_call(emitted, right=right or not emitted.name)
         if verdict is not None and verdict.call is not None:
             book.calls[verdict.call.name] += 1
+        if again and not right and verdict is not None and not verdict.problems:
+            continue
         for one in threads.take(emitted, verdict):
             _note(one, book, bench)
     for one in threads.close():

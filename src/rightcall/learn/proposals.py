@@ -157,8 +157,15 @@ def _order(form: str) -> tuple[int, int, str]:
 
 def _without_formed(found: list[Proposal]) -> list[Proposal]:
     """Without the values that a form explains."""
-    formed = {(one.tool, one.place, text.strip().lower()) for one in found if one.kind == "form" for text in one.shown}
-    return [one for one in found if one.kind != "value" or (one.tool, one.place, one.given) not in formed]
+    forms: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        if one.kind == "form":
+            forms.setdefault((one.tool, one.place), []).append(one.given)
+    return [
+        one
+        for one in found
+        if one.kind != "value" or convert(one.given, forms.get((one.tool, one.place), ())) != one.meant
+    ]
 
 
 def _made(key: Key, meant: Any, support: Support, book: Book, bench: Bench | None, others: int) -> Proposal:

@@ -109,12 +109,7 @@ class Safety:
 
     def _is_listed(self, tool: str, place: str, meant: Any) -> bool:
         """Whether the schema itself names this value as one of a few."""
-        known = self._bench.tool(tool)
-        shape = None if known is None else known.shape
-        for step in place.split("."):
-            shape = None if shape is None else shape.props.get(step.removesuffix("[]"))
-            if shape is not None and step.endswith("[]"):
-                shape = shape.items
+        shape = self._bench.shape_at(tool, place)
         return shape is not None and shape.enum is not None and meant in shape.enum
 
 

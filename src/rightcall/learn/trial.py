@@ -58,7 +58,7 @@ def tried(found: list[Proposal], history: History, bench: Bench, step: Step) -> 
         measured = _measured(rules, history, bench, step)
         verdicts = {one.id: _judged(one, measured[one.id]) for one in rules}
         found = [verdicts.get(one.id, one) for one in found]
-        if not any(one.refused for one in verdicts.values()):
+        if not any(one.measured.changed for one in verdicts.values()):
             return found
     left = "its effect could not be told apart from that of others"
     return [replace(one, refused=left) if one.is_rule and not one.refused else one for one in found]

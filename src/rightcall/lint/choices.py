@@ -54,7 +54,7 @@ _IN_BRACKETS: Final = re.compile(
     rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
     rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
 )
-_AFTER_COLON: Final = re.compile(rf"[:=]\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
+_AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
     r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|usual|"

@@ -94,6 +94,11 @@ _STRONG: Final = re.compile(
     r"chat) history\b",
     re.IGNORECASE,
 )
+_CONTENTS: Final = re.compile(
+    r"\bcontents? of\b[^\n]{0,30}(?:\.ssh/|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)\b|\.aws/|\bmcp\.json\b|"
+    r"\.env\b)",
+    re.IGNORECASE,
+)
 _GIVES: Final = re.compile(
     r"\b(?:pass|include|put|append|attach|provide|insert|add|send|set|encode|copy|write|use|place|"
     r"submit)\b[^.\n]{0,60}\b(?:as|in|into|to|via|using|through|with)\b[^.\n]{0,30}\b(?:argument|parameter|field|"
@@ -118,10 +123,10 @@ _MARKUP: Final = re.compile(
 )
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
 _USES: Final = re.compile(
-    rf"\b(?:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
+    rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
     rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
     rf"|\b(?:tool|function)\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
-    rf"|\b(?:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
+    rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b",
 )
 _BLOB: Final = re.compile(
@@ -249,7 +254,7 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
 
 def _takes(text: str) -> str:
     """The piece of a text that reads a secret and hands it on."""
-    sends = _SENDS.search(text)
+    sends = _SENDS.search(text) or _CONTENTS.search(text)
     if sends is not None:
         return sends[0]
     for found in _TAKES.finditer(text):

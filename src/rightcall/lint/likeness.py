@@ -18,11 +18,12 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, join_names, quote_name, word_set
 
 _VERBS = (
-    "get fetch retrieve obtain|delete remove erase destroy|create make|update modify edit|find search lookup|"
+    "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
     "send submit|run execute exec|show display view|start launch begin|stop halt terminate|join connect|"
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
+_SAYS_LITTLE: Final = word_set("all the a an my of for every any")
 _SAME_THING: Final = [
     word_set(line)
     for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
@@ -31,7 +32,7 @@ _LATER: Final = word_set(
     "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed v"
 )
 _NOTHING: Final = word_set(
-    "tool function func fn do doit handler process action method main foo bar baz misc stuff helper util "
+    "it this that tool function func fn do doit handler process action method main foo bar baz misc stuff helper util "
     "utility thing task operation op call command api endpoint wrapper generic default untitled unnamed temp "
     "test demo sample"
 )
@@ -39,7 +40,7 @@ _KNOWN: Final = word_set(
     "id ids url uri urls sql css html xml json csv tsv pdf ssh http https dns ip tcp udp sha md md5 ts js db "
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
     "utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
-    "lng lcl hr hrs min mins sec secs src dst str ctx cmd args arg org repo env var vars dir dirs doc docs "
+    "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
     "desc msg img num max min avg ref refs info config auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
 )
@@ -312,6 +313,10 @@ def resemblance(one: str, other: str) -> str | None:
         return "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
+    if tuple(word for word in mine if word not in _SAYS_LITTLE) == tuple(
+        word for word in theirs if word not in _SAYS_LITTLE
+    ):
+        return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
     if _one_letter_apart(one, other):

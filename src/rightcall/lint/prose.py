@@ -205,12 +205,12 @@ _BETWEEN: Final = re.compile(
     re.IGNORECASE,
 )
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
     rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-))",
     re.IGNORECASE,
 )
 _LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
     re.IGNORECASE,
 )
@@ -560,7 +560,8 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     if argument.required and not _is_nullable(argument):
         found = _SAYS_OPTIONAL.match(text) or re.search(
-            r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|\bcan be omitted\b|"
+            r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
+            r"\bcan be omitted\b|"
             r"\bmay be omitted\b|\bif omitted\b",
             text,
             re.IGNORECASE,

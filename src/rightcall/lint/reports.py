@@ -82,7 +82,6 @@ def sarif_log(documents: Sequence[tuple[Document, Sequence[Finding]]]) -> dict[s
     driver = {
         "name": "rightcall lint",
         "version": __version__,
-        "informationUri": "https://github.com/rightcall/rightcall",
         "rules": [_sarif_rule(load_rules()[rule]) for rule in used],
     }
     results = [_sarif_result(one, places) for _, findings in documents for one in findings]

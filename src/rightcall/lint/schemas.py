@@ -192,6 +192,14 @@ def _where(path: Steps) -> str:
     return quote_name(str(named[-1])) if named else "the schema"
 
 
+def _compiles(pattern: str) -> bool:
+    try:
+        validator({"type": "string", "pattern": pattern})
+    except (ValueError, RightCallError):
+        return False
+    return True
+
+
 _COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
 
 
@@ -223,6 +231,9 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
         )
     yield from _bounds(path, part)
     yield from _choices(path, part)
+    pattern = part.get("pattern")
+    if isinstance(pattern, str) and not _compiles(pattern):
+        yield Hit("RC402", f"the pattern of {_where(path)} is not a regular expression", "correct the pattern", path)
 
 
 def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
@@ -234,7 +245,7 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
                 right = (
                     one.lower()
                     if one.lower() in _TYPES
-                    else _FOREIGN[one.lower()] or "any type is no type: leave it out"
+                    else _FOREIGN[one.lower()] or "nothing: leave `type` out"
                 )
                 yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
             else:

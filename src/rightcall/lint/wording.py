@@ -160,7 +160,7 @@ def _act(tool: ToolView) -> Iterator[Hit]:
     """The verb of the name, and the verb that the description begins with."""
     words = words_of(tool.name)
     acts = {_ACT_OF[word] for word in words if word in _ACT_OF}
-    text = words_of(tool.description[:400])
+    text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
     if len(acts) != 1 or not text:
         return
     named = acts.pop()
@@ -266,7 +266,12 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
     for argument in tool.arguments:
         text = " ".join(argument.description.split()).lower()
         first = seen.setdefault((argument.path[:-1], text), argument)
-        if first is not argument and len(text) > 15 and len(text.split()) > 2 and not _is_pair(first, argument):
+        if (
+            first is not argument
+            and len(text) > 11
+            and len(re.findall(r"[a-z]+", text)) > 2
+            and not _is_pair(first, argument)
+        ):
             yield Hit(
                 "RC206", f"{quote_name(first.name)} and {quote_name(argument.name)} have the same description: "
                          f"{quote_text(text)}",
@@ -318,7 +323,10 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
 
 def _opposite(name: str, text: str) -> str | None:
     """The word of a description that tells the opposite of the name."""
-    named, told = set(words_of(name)), [word.strip(".,:;()'\"`").lower() for word in text[:200].split()][:10]
+    named, told = (
+        set(words_of(name)),
+        [word.strip(".,:;()'\"`").lower().removesuffix("'s") for word in text[:200].split()][:10],
+    )
     if len(told) < 2 or told[0] in ("like", "same", "see", "as"):
         return None
     for one, other in _SIDES:
