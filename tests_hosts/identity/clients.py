@@ -11,8 +11,9 @@ from pathlib import Path
 from gatewaying.running import texts
 from identity.person import Person
 from identity.sdk_client import sdk_client
-from support.claude_code import command_line
+from support.claude_code import TOKENS, Conversation, command_line, run
 from support.cli import Terminal
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 
 HERE = Path(__file__).parent
 BACK = "http://127.0.0.1:9/callback"
@@ -68,23 +69,31 @@ def login_by_claude_code(url: str, person: Person, home: Path) -> tuple[str, str
     found = command_line()
     assert found is not None
     claude = str(found)
-    own = {**QUIET, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude")}
+    own = {**QUIET, "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home)}
     env = {**os.environ, **own}
 
-    def run(*arguments: str) -> str:
+    def claude_mcp(*arguments: str) -> str:
         done = subprocess.run(
             [claude, "mcp", *arguments], env=env, cwd=home, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run("add", "--scope", "user", "--transport", "http", "guarded", url)
-    before = run("list")
+    claude_mcp("add", "--scope", "user", "--transport", "http", "guarded", url)
+    before = claude_mcp("list")
     with Terminal("mcp", "login", "guarded", "--no-browser", command=[claude], columns=5000, **own) as screen:
         person.open(shown_link(screen))
         code, seen = screen.end()
     assert code == 0, seen
-    return before, run("list")
+    return before, claude_mcp("list")
+
+
+def call_by_claude_code(tool: str, folder: Path) -> str:
+    """What its model is told that calls a tool of the server where it is logged in. Its home is in the folder."""
+    model = Conversation([Answer([NativeCall(f"mcp__guarded__{tool}", {"text": "hello"})], id="t0", usage=TOKENS)])
+    with ScriptedUpstream(model) as upstream:
+        run(upstream.address, folder, "--allowedTools", "mcp__guarded")
+    return model.turns[0].results[0].text
 
 
 def shown_link(screen: Terminal) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from identity.clients import SDK_CLIENTS, call_by_inspector, call_by_sdk, login_by_claude_code
+from identity.clients import SDK_CLIENTS, call_by_claude_code, call_by_inspector, call_by_sdk, login_by_claude_code
 from identity.guarded import Guarded, guarded
 from identity.person import Person
 from identity.providers import Provider
@@ -41,10 +41,12 @@ def test_the_inspector_logs_in_by_itself(gateway: Guarded, alice: Person, npm_bi
     assert call_by_inspector(gateway.mcp, "tools_echo", alice, npm_bin, tmp_path) == "hello"
 
 
-def test_claude_code_logs_in_by_itself(gateway: Guarded, alice: Person, tmp_path: Path) -> None:
-    before, after = login_by_claude_code(gateway.mcp, alice, tmp_path)
+def test_claude_code_logs_in_by_itself_and_calls_a_tool(gateway: Guarded, alice: Person, tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir()
+    before, after = login_by_claude_code(gateway.mcp, alice, home)
     assert "Needs authentication" in before
     assert "Connected" in after
+    assert call_by_claude_code("tools_echo", tmp_path) == "hello"
 
 
 def test_somebody_whom_the_map_does_not_name_gets_no_further(gateway: Guarded, npm_bin: Path) -> None:
