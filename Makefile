@@ -9,7 +9,7 @@ TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
 ENGINES := .venv-engines
-NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
+NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166 oidc-provider@9.13 @modelcontextprotocol/sdk@1.32 @modelcontextprotocol/client@2.3 @modelcontextprotocol/inspector@2.12
 AXE := axe-core@4.14.0
 # The oldest PostgreSQL that the store works on, and the newest: packages that hold the server, for whoever is not root.
 POSTGRES := 13.23.0-beta.16 18.4.0-beta.17
@@ -35,7 +35,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-engines test-console test-postgres cluster cluster-faults load haproxy chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-engines test-console test-postgres cluster cluster-faults load haproxy chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router last-resort second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -173,6 +173,10 @@ realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and 
 
 realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS='--minutes N --requests N', else 5 and 200]
 	@$(MODEL)/bin/python scripts/realmodel_router.py $(ARGS)
+
+last-resort: $(MODEL)/.installed ## what the last resort restores on damaged calls, with scripted, lying and real models; wrong ones must be 0: CORPORA=folder [ARGS=--real]
+	@test -d "$(CORPORA)" || { echo "make last-resort: in which folder are the corpora? Say make last-resort CORPORA=folder"; exit 1; }
+	@$(MODEL)/bin/python scripts/last_resort.py "$(CORPORA)" $(ARGS)
 
 route-figures: $(VENV)/.dev ## how well requests in everyday words find their tools, by kind of tool set [CORPORA=folder: the public benchmarks, too]
 	@$(BIN)/python scripts/route_figures.py $(CORPORA) $(ARGS)

@@ -12,6 +12,7 @@ from bench.coding import coding
 from bench.console import watching
 from bench.executing import executing
 from bench.hook import hooking
+from bench.identity import recognizing
 from bench.mcp import bridging
 from bench.normalizing import normalizing
 from bench.proxy import proxying
@@ -53,6 +54,7 @@ def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callab
         "route": lambda: routing(corpora_folder),
         "sandbox": sandboxing,
         "telemetry": following,
+        "identity": recognizing,
         "console": watching,
         "workers": working,
     }

@@ -149,10 +149,12 @@ def _fastmcp(python: str) -> Iterator[tuple[int, str]]:
         yield process.pid, f"http://127.0.0.1:{port}/mcp"
 
 
-async def over_http(cpu: Callable[[], float], url: str, tool: str, clients: int, calls: int = CALLS) -> Cost:
+async def over_http(
+    cpu: Callable[[], float], url: str, tool: str, clients: int, calls: int = CALLS, key: str = ""
+) -> Cost:
     """So many clients, each with a connection and a session of its own, one call after the other. `cpu` says what was
-    spent so far."""
-    sessions = [_Client(url, tool, f"c{number}") for number in range(clients)]
+    spent so far; `key` is their bearer token, where they have one."""
+    sessions = [_Client(url, tool, f"c{number}", key) for number in range(clients)]
     await asyncio.gather(*(one.open() for one in sessions))
     each = max(20, calls // clients)
     await asyncio.gather(*(one.call(WARM) for one in sessions[:1]))
@@ -167,12 +169,13 @@ async def over_http(cpu: Callable[[], float], url: str, tool: str, clients: int,
 class _Client:
     """As little as a client can be: what it costs must not be in the way."""
 
-    def __init__(self, url: str, tool: str, name: str) -> None:
+    def __init__(self, url: str, tool: str, name: str, key: str = "") -> None:
         host, _, path = url.removeprefix("http://").partition("/")
         self._address = host.partition(":")[0], int(host.partition(":")[2])
         self._tool, self._name = tool, name
         self._head = f"POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
         self._head += "accept: application/json, text/event-stream\r\n"
+        self._head += f"authorization: Bearer {key}\r\n" if key else ""
 
     async def open(self) -> None:
         self._reader, self._writer = await asyncio.open_connection(*self._address)

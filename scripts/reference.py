@@ -1,4 +1,4 @@
-"""Write the generated pages of the documentation: commands, policy keys, Python API, events and examples.
+"""Write the generated pages of the documentation: commands, policy keys, Python API, events, lint rules and examples.
 
     python scripts/reference.py            write docs/reference/… and docs/examples/…
     python scripts/reference.py --check    only say which pages differ; exit 1 if any does
@@ -31,8 +31,57 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "policy-keys.md": policy_keys(),
         DOCS / "reference" / "python-api.md": python_api(),
         DOCS / "reference" / "events.md": events(),
+        DOCS / "reference" / "lint-rules.md": lint_rules(),
     }
     return found | examples()
+
+
+# ── lint ──
+
+GROUPS = {
+    "RC1": "Names", "RC2": "Descriptions", "RC3": "What the text tells and the schema does not", "RC4": "Schemas",
+    "RC5": "Providers", "RC6": "Cost", "RC7": "Injection and secrets", "RC8": "Annotations", "RC9": "Lists that change",
+}  # fmt: skip
+
+
+def lint_rules() -> str:
+    """Every rule of `rightcall lint`, with its examples."""
+    from rightcall.lint import Rule, load_rules
+
+    def section(rule: Rule) -> Iterator[str]:
+        yield from ("", f"### {rule.id} {rule.name}", "", f"**{rule.severity}.** {rule.summary} {rule.why}", "")
+        yield f"Fix: {rule.remedy}" + (" `--fix` does it." if rule.fixable else "")
+        if rule.source:
+            yield from ("", f"Source: <{rule.source}>, read on {rule.checked}.")
+        if not rule.bad:
+            return
+        more = (
+            f" ({rule.times} such tools)"
+            if rule.times > 1
+            else f" (repeated {rule.length} times)"
+            if rule.length > 1
+            else ""
+        )
+        yield from (
+            "",
+            f"Bad{more}:",
+            "",
+            f"```json\n{rule.bad.strip()}\n```",
+            "",
+            "Good:",
+            "",
+            f"```json\n{rule.good.strip()}\n```",
+        )
+
+    rules = load_rules().values()
+    lines = ["# Rules of `rightcall lint`", "", NOTE.strip(), ""]
+    lines += ["Look up a rule of [`rightcall lint`](lint.md): what it finds, why that matters, and the fix.", ""]
+    lines += ["| rule | level | finds |", "|---|---|---|"]
+    lines += [f"| [{one.id}](#{one.id.lower()}-{one.name}) | {one.severity} | {cell(one.summary)} |" for one in rules]
+    for start, title in GROUPS.items():
+        lines += ["", f"## {title}"]
+        lines += [line for rule in rules if rule.id.startswith(start) for line in section(rule)]
+    return "\n".join(lines) + "\n"
 
 
 # ── commands ──
@@ -400,7 +449,7 @@ ORDER = (
     "wrap_a_function", "check_a_call", "text_only_model", "proxy_client", "streaming", "repair_training_set",
     "own_tools", "mytools", "tool_loop", "router_agent", "pydantic_ai_agent", "langchain_agent", "openai_agents_agent",
     "claude_sdk_agent",
-    "fastmcp_server", "litellm_callback", "smolagents_agent", "debug_room", "peer_review", "shop",
+    "fastmcp_server", "litellm_callback", "smolagents_agent", "debug_room", "peer_review", "shop", "protected_server",
 )  # fmt: skip
 
 

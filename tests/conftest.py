@@ -104,5 +104,6 @@ os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).parent / "support" / "
 # What tests trust, record or install goes to a state folder of their own, in this process and in those it starts.
 _STATE = tempfile.TemporaryDirectory(prefix="rightcall-tests-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # never that of whoever runs the tests
 os.environ["HOME"] = os.path.join(_STATE.name, "home")
 os.mkdir(os.environ["HOME"])

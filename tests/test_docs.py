@@ -78,6 +78,13 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for program in (script, python):
         program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
+    browser = tmp_path / "bin" / "browser"  # in which a reader follows the link of a page
+    browser.write_text(
+        f"#!{sys.executable}\nimport re, sys\nfrom html import unescape\nfrom urllib.request import urlopen\n"
+        "page = urlopen(sys.argv[1]).read().decode()\nurlopen(unescape(re.search(r\"href='(.*?)'\", page)[1])).read()\n"
+    )
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
     monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("NO_COLOR", "1")
@@ -169,7 +176,7 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
         for block in read(page):
             if (name := file_name(block)) is not None:
                 with (workshop / name).open("a", encoding="utf-8") as file:
-                    file.write(f"{block.body}\n\n")
+                    file.write(f"{servers.located(block.body)}\n\n")
             for command in (
                 commands(block) if block.language == "console" and block.info not in (ELSEWHERE, SHOWN) else ()
             ):
@@ -180,7 +187,7 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
                     if STARTS.match(command.text):
                         printed = servers.start(text)
                     else:  # not here beside a server: it would be read before it has written what it did
-                        printed = run_command(text, here=not servers.started)
+                        printed = servers.shown(run_command(text, here=not servers.started))
                     if not same(command.output, printed) or (command.output == "…" and is_usage_error(printed)):
                         wrong.append(f"{name_of(page)}:{command.line}: {command.text}\nprints\n{printed}")
     assert wrong == [], "\n".join(wrong)

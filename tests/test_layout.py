@@ -35,8 +35,8 @@ from support.imports import (
 ROOT = Path(__file__).parent.parent
 
 ORDER = (
-    "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router", "proxy",
-    "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "cli", "__main__",
+    "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router",
+    "identity", "proxy", "mcp", "hosts", "server", "doctor", "console", "batch", "learn", "lint", "cli", "__main__",
 )  # fmt: skip
 """Each imports only what stands before it."""
 RANK = {part: rank for rank, part in enumerate(ORDER)}
@@ -58,6 +58,8 @@ MAY_LOAD_IN_BATCH = {"numpy", "polars", "pyarrow"}  # what the engine brings tha
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
+MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in two files that are loaded late
+OF_TOKENS = ("keys", "tokens")
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
 MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {
@@ -159,6 +161,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (top in MAY_LOAD_IN_BATCH and found.late and part_of(found.source) == "batch")
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
+        and not (top in MAY_LOAD_IN_IDENTITY and (found.late or found.file.stem in OF_TOKENS))
         and not (top in MAY_LOAD_IN_POSTGRES and found.file.parent.name == "postgres" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_ENGINES and found.file.stem == "engines" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)
@@ -427,6 +430,7 @@ HEAVY = {
     *MAY_LOAD_IN_SERVE,
     *MAY_LOAD_IN_VECTORS,
     *MAY_LOAD_IN_TELEMETRY,
+    *MAY_LOAD_IN_IDENTITY,
     *MAY_LOAD_IN_POSTGRES,
     *MAY_LOAD_IN_ENGINES,
 }

@@ -6,6 +6,7 @@ RightCallError
 ├── StoreError          the store cannot be used now: nothing runs until it can
 ├── CallError           `Executor.run` was given something that is not one call
 ├── ToolFailure         a tool says why it cannot do what was asked; its text is for the model
+├── IdentityError       a login, a token or a document about either cannot be used
 ├── PacketError         a saved packet cannot be read, found or written
 ├── AnswerError         an approval cannot be answered so: expired, used, another call, one's own
 └── ConfigError         something a person wrote is wrong: the message says where and what would be right
@@ -66,6 +67,11 @@ class ToolFailure(RightCallError):
 
     plain: bool = True
     """False: the words are somebody else's, and are marked as data."""
+
+
+class IdentityError(RightCallError):
+    """Nobody can be logged in or known by this: the message says why, and never holds a secret or what a server wrote
+    about one."""
 
 
 class PacketError(RightCallError, ValueError):

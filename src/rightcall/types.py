@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-StrategyName = Literal["direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed"]
-"""How a call was made to fit. The ids are the argument normaliser's; `structure` is our schema-led reader."""
+StrategyName = Literal["direct", "python_ast", "regex_quotes", "structure", "manual_repair", "llm", "failed"]
+"""How a call was made to fit. The ids are the argument normaliser's; `structure` is our schema-led reader, `llm` the
+model that was asked as the last resort."""
 
 Mode = Literal["block", "warn", "observe"]
 UnknownTool = Literal["suggest", "refuse", "pass"]
@@ -103,6 +104,8 @@ class Rules(Struct, frozen=True, omit_defaults=True):
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Other ways to write a date or a number, by argument: `catalog/forms.py` reads them."""
     required: tuple[str, ...] = ()
     required_any: tuple[tuple[str, ...], ...] = ()
     required_unless: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(
@@ -146,6 +149,8 @@ class Verdict(Struct, frozen=True, gc=False):
     mode: Mode = "block"
     retry: bool = False
     """Whether trying again, corrected as the hint says, can help."""
+    unread: Call | None = None
+    """Where the arguments could not be read, or not with certainty: the tool, and their text as it was written."""
 
     def message(self, shape: MessageShape = "text") -> Any:
         """The refusal or warning in the shape a model's API wants; `text` is the hint itself.

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rightcall import Executor
 from rightcall.doctor.questions import DoctorQuestion
 from rightcall.models import endpoint
 from rightcall.record.sqlite import SqliteStore
@@ -338,3 +339,12 @@ def test_after_init_the_next_step_is_another_one(tmp_path: Path, run: Runner, mo
     assert run("init", "--root", str(tmp_path)).code == 0
     after = run("doctor", "--root", str(tmp_path), "--json").json["next"]
     assert after["command"] == f"rightcall serve --root {tmp_path}"
+
+
+def test_the_look_around_says_what_would_have_failed(tmp_path: Path, run: Runner) -> None:
+    with Executor.open_sync(tmp_path) as executor:
+        executor.run({"name": "ping", "arguments": "{}"}, "ann")
+        executor.run({"name": "system/ping", "arguments": "{'message': 'x',}"}, "ann")
+    done = run("doctor", "--root", str(tmp_path), "--json")
+    told = [one["text"] for one in done.json["checks"] if one["name"] == "value"]
+    assert [text.endswith("would have failed without RightCall") for text in told] == [True]

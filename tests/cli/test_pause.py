@@ -363,6 +363,40 @@ def test_a_folder_is_let_go_also_where_its_policy_and_its_store_are_gone(run: Ru
         assert door.judge("Read", {"file_path": "a.txt"}).decision.rule != "paused"
 
 
+def test_what_is_below_a_paused_folder_is_paused_also_where_its_policy_is_gone(
+    run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("pause", "--by", "anna")
+    rmtree(project / ".rightcall")
+    (project / "rightcall.toml").unlink()
+    below = project / "sub" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    with Door.open("claude-code", None, root=below) as door, Door.open("x", None, root=project.parent) as beside:
+        assert door.judge("Read", {"file_path": "a.txt"}).decision.rule == "paused"
+        assert beside.judge("Read", {"file_path": "a.txt"}).decision.rule != "paused"
+        assert f"Run `rightcall resume --root {project}` to let calls run again." in run("status", columns=200).out
+        assert run("resume", "--root", str(project), "--by", "anna").code == 0
+        assert door.judge("Read", {"file_path": "a.txt"}).decision.rule != "paused"
+    assert "PAUSED" not in run("status", columns=200).out
+
+
+@pytest.mark.parametrize("other", ["", "elsewhere"])
+def test_the_stop_of_a_folder_holds_for_who_has_another_state_folder(
+    run: Runner, project: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    run("pause", "--by", "anna")
+    (project / "rightcall.toml").unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / other) if other else "")
+    with Door.open("claude-code", None, root=project) as door:
+        assert door.judge("Read", {"file_path": "a.txt"}).decision.rule == "paused"
+
+
+def test_a_home_that_cannot_be_written_keeps_no_folder_from_being_paused(run: Runner, project: Path) -> None:
+    (project.parent / "home").touch()  # no folder can be made in it
+    assert run("pause", "--by", "anna").code == 0
+
+
 def test_resume_says_that_the_stop_everywhere_remains(run: Runner, project: Path) -> None:
     run("pause", "--everywhere", "--by", "anna")
     done = run("resume", "--by", "anna", columns=200)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightcall import Executor
+from rightcall import tool as as_tool
 from rightcall.cli.persons import ASCII, BLOCKS, Row, Signs, bar, chart, fit_columns, levels, signs_for
 from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
@@ -22,6 +24,11 @@ from support.stores import Diary
 pytestmark = pytest.mark.promise("A-05")
 
 CLAUDE = "claude-assistant"
+
+
+@as_tool(effects=["read"])
+def forecast(city: str) -> str:
+    return city
 
 
 @pytest.fixture
@@ -491,3 +498,22 @@ x Tool Adoption          50.0%  >50%  miss
   5 of 106 calls refused by a limit
 + Security Violations        0  0     pass
   0 let through, 1 refused by path rules (1 outside the root)"""
+
+
+# ── what it was worth ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_value_is_told_between_two_bounds_and_as_json(run: Runner, tmp_path: Path) -> None:
+    with Executor.open_sync(tmp_path, tools=[forecast]) as executor:
+        for arguments in ({"city": "Bern"}, "{'city': 'Bern'}", {"City": "Bern"}):
+            executor.run({"name": "forecast", "arguments": arguments}, "ann")
+    shown = run("stats", "--value", "--root", str(tmp_path))
+    assert "would have failed: 1 to 2 of 3" in shown.out
+    assert "estimate" in shown.out
+    told = run("stats", "--value", "--root", str(tmp_path), "--json").json["value"]
+    assert (told["total"]["at_least"], told["total"]["at_most"]) == (1, 2)
+    assert "No calls" in run("stats", "--value", "--as", "eve", "--root", str(tmp_path)).out
+
+
+def test_since_belongs_to_value(run: Runner, tmp_path: Path) -> None:
+    assert "--value" in run("stats", "--since", "3d", "--root", str(tmp_path)).err

@@ -75,7 +75,7 @@ def turned_away(answer_status: int, location: str) -> bool:
 
 def test_the_table_has_all_routes() -> None:
     assert {"/", "/inbox", "/live", "/events", "/logout"} <= {path for _, path in CLOSED}
-    assert OPEN == ("/login", "/enter/", "/static/")
+    assert OPEN == ("/login", "/login/", "/enter/", "/static/")
     assert {path.split("/")[1] for method, path in ROUTES if is_open(path)} == {"login", "enter", "static"}
 
 

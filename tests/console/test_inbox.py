@@ -1,6 +1,7 @@
 """Approvals from the page, under the rules of the terminal: what was shown is what is approved, by a person, once."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from msgspec.structs import replace
 
 from rightcall.base.text import with_left_out
 from rightcall.console.access import Address
-from rightcall.policy.settings import CallerSettings, Policy
+from rightcall.identity.vault import Vault, Want
+from rightcall.policy.settings import CallerSettings, Policy, Server
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, read_answer, read_note
 from support.approvals import SETTINGS, request_of, say, try_call
@@ -333,3 +335,22 @@ def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryS
     page = ann.get(f"/inbox/{waits}").text
     assert "ann denied one call of file/save by teacher (2 arguments)." in page
     assert ("wants to run" in page, "0 characters" in page) == (False, False)
+
+
+@pytest.mark.promise("I-03")
+def test_a_server_that_wants_a_login_is_shown_with_the_command_and_nothing_it_wrote_is_markup(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    url = "https://notes.example/mcp"
+    scopes = ("<b>write</b>",)
+    Vault().note_want(Want(server="notes", url=url, caller="ann o'hara", reason="scopes", scopes=scopes, metadata=url))
+    Vault().note_want(Want(server="other", url="https://other.example/mcp"))  # of another policy
+    policy = Policy(servers={"notes": Server("notes", url=url)})
+    with opened(store, policy) as address:
+        page = Browser(address, session(store, "ann")).get("/inbox").text
+    assert "rightcall login notes --as &#39;ann o&#39;&#34;&#39;&#34;&#39;hara&#39;" in page
+    assert "&lt;b&gt;write&lt;/b&gt;" in page
+    assert "<b>write" not in page
+    assert "other.example" not in page
+    assert "rightcall login other" not in page

@@ -10,14 +10,19 @@ from rightcall.console.people import (
     MOST_SESSIONS,
     SESSION_SECONDS,
     EntryKind,
+    Identified,
     add_person,
+    end_identified,
     enter,
+    enter_identified,
+    identified_people,
     live_sessions,
     local_person,
     make_link,
     people,
     revoke_person,
     session_of,
+    still_counts,
 )
 from rightcall.errors import ConfigError
 from rightcall.record.tables import Store, read_note
@@ -164,3 +169,67 @@ def test_no_odd_secret_comes_in(diary: Diary, secret: str) -> None:
     added(diary.store)
     for kind in ("person", "link"):
         assert come(diary.store, secret, kind) is None
+
+
+# ── by an identity provider ──
+
+ANNA = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600)
+
+
+def identified(store: Store, who: Identified = ANNA, login: str = "login-1") -> str | None:
+    found = store.transact(lambda tables: enter_identified(tables, who, login, ("robot",)))
+    return None if found is None else found[1]
+
+
+@pytest.mark.promise("I-08")
+def test_somebody_of_an_identity_provider_has_a_session_and_no_row_of_their_own(diary: Diary) -> None:
+    store = diary.store
+    secret = identified(store)
+    found = store.look(lambda tables: session_of(tables, secret or ""))
+    assert found is not None
+    assert (found.person, found.may) == ("anna@example.org", "approve")
+    assert store.look(lambda tables: still_counts(tables, found))
+    assert store.look(lambda tables: (people(tables), live_sessions(tables))) == ([], {found.id})
+    assert [one.person for one in store.look(identified_people)] == ["anna@example.org"]
+    diary.clock.advance(3601)
+    assert not is_in(store, secret)
+    assert store.look(lambda tables: (identified_people(tables), live_sessions(tables))) == ([], frozenset())
+    assert not store.look(lambda tables: still_counts(tables, found))
+
+
+@pytest.mark.promise("I-08")
+def test_a_login_counts_once_in_every_store(diary: Diary) -> None:
+    assert identified(diary.store) is not None
+    assert identified(diary.store) is None
+    assert identified(diary.store, login="login-2") is not None
+
+
+@pytest.mark.promise("I-08")
+@pytest.mark.parametrize("name", ["ann", "ANN", "robot", "r0bot", "anna@example.org ", "аnna", "*", "a\u200bnna"])
+def test_a_name_of_somebody_else_or_like_it_is_refused(diary: Diary, name: str) -> None:
+    added(diary.store)
+    with pytest.raises(ConfigError):
+        identified(diary.store, Identified(name, "approve", "https://login.example.org", "x", 3600))
+
+
+def test_a_person_of_the_name_who_is_added_later_ends_the_session(diary: Diary) -> None:
+    secret = identified(diary.store)
+    added(diary.store, "anna@example.org")
+    assert not is_in(diary.store, secret)
+
+
+def test_whoever_may_not_come_in_any_more_loses_all_sessions_and_nobody_else_does(diary: Diary) -> None:
+    store = diary.store
+    own = [identified(store, login=f"login-{number}") for number in range(3)]
+    ben = identified(store, Identified("ben", "look", ANNA.issuer, "b-2", 3600), "login-9")
+    store.transact(lambda tables: end_identified(tables, ANNA.issuer, ANNA.subject))
+    assert [is_in(store, one) for one in (*own, ben)] == [False, False, False, True]
+    store.transact(lambda tables: revoke_person(tables, "ben", "root"))
+    assert not is_in(store, ben)
+
+
+def test_one_identity_has_so_many_sessions_at_most(diary: Diary) -> None:
+    first = identified(diary.store)
+    for number in range(MOST_SESSIONS):
+        last = identified(diary.store, login=f"more-{number}")
+    assert (is_in(diary.store, first), is_in(diary.store, last)) == (False, True)

@@ -167,7 +167,7 @@ def test_an_address_without_a_scheme_is_a_path(door: Door) -> None:
     paths = (
         ".env", "sub/../.env", "%2eenv", "me/.env", "private/x", "server.pem", "$PWD/.env", "me/private/new", "~/.env",
         "x\\..\\.env", "C:\\x\\..\\.env", "foo:/../.env", "foo://../.env", "a.b://%2e%2e/private/x", "\uff0eenv",
-        f"vscode://file{door.root}/.env", "file:.env",
+        f"vscode://file{door.root}/.env", "file:.env", "server.pem:10", "server.pem::$DATA", ".env\x7f",
     )  # fmt: skip
     names = ("uri", "url", "resource_uri", "uris", "url_to_fetch", "href", "link")
     assert passing(door, [{name: path} for name in names for path in paths]) == []
@@ -473,7 +473,14 @@ def test_what_a_command_reads_and_its_environment_belong_to_it(door: Door) -> No
 @pytest.mark.promise("P-16")
 def test_what_is_typed_into_a_shell_is_a_command(door: Door) -> None:
     assert passing(door, [{"session_id": 1, "chars": "rm -rf /\n"}, {"keystrokes": "cat .env\r"}], "write_stdin") == []
-    assert passing(door, [{"input": "rm -rf /\n"}], "terminal_send") == []
+    names = ("input", "Input", "text", "data", "keys", "lines", "content", "string1")
+    assert passing(door, [{name: "rm -rf /\n"} for name in names], "terminal_send") == []
+    assert (
+        passing(door, [{"text": ["cd src", "cat .env"]}, {"data": {"content": "git push -f"}}], "send_to_shell") == []
+    )
+    said = [{"text": "ls\n"}, {"message": "it's a note"}, {"content": "make test"}, {"data": "y"}]
+    assert passing(door, said, "terminal_send") == said
+    assert passing(door, [{"text": "rm -rf /"}], "add_note") == [{"text": "rm -rf /"}]
     typed = [{"chars": "y\n"}, {"chars": "\x03"}, {"chars": "print('a')\n"}, {"keystrokes": "ls -la\n"}, {"chars": ""}]
     assert passing(door, typed, "write_stdin") == typed
     assert passing(door, [{"input": "rm -rf /"}], "summarize") == [{"input": "rm -rf /"}]
@@ -485,3 +492,15 @@ def test_code_is_of_the_language_that_its_tool_is_called_after_and_a_command_is_
     assert passing(door, [{"code": "open('.env')"}, {"code": "import os; os.system('rm -rf /')"}], tool) == []
     assert passing(door, [{"command": "rm -rf /"}], tool) == []
     assert passing(door, [{"code": "print('rm -rf /')"}], tool) == [{"code": "print('rm -rf /')"}]
+
+
+@pytest.mark.promise("P-15")
+def test_a_wildcard_that_means_a_protected_file_is_refused_where_it_lies_there(door: Door) -> None:
+    root = Path(door.root)
+    for name in ("server.pem", "serverless.yml", "private/notes.txt", "deploy.key"):
+        (root / name).touch()
+    aimed = ("server.p*", "serve[r].pem", "deploy.*", "private/no*", "./server.??m")
+    assert passing(door, [{name: one} for name in ("path", "paths", "glob") for one in aimed]) == []
+    broad = ("*.yml", "src/*.py", "serverless.*", "**/*.ts", "test_*.py")
+    harmless = [{name: one} for name in ("path", "paths", "glob") for one in broad]
+    assert passing(door, harmless) == harmless

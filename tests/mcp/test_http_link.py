@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,8 +147,8 @@ NO_METHOD = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "
     ("server", "told"),
     [
         (Refusing(302, location="http://a.example/mcp"), "it has moved to http://a.example/mcp: write that into"),
-        (Refusing(401), "status 401: it wants credentials, which [servers.a] headers can give"),
-        (Refusing(403), "status 403: it wants credentials"),
+        (Refusing(401), "it wants a login: run `rightcall login a`"),
+        (Refusing(403), "status 403: it does not accept what [servers.a] sends to identify us"),
         (Refusing(400), "the server answered with status 400"),
         (Refusing(404), "the server answered with status 404"),
         (Refusing(404, b"", **SESSION), FORGOTTEN),
@@ -161,6 +162,9 @@ NO_METHOD = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "
         (Refusing(500, NO_METHOD, content_type="text/event-stream"), "it answered with status 500 and no message"),
     ],
 )  # fmt: skip
-def test_a_server_that_says_no_is_told_in_words_that_help(server: Refusing, told: str) -> None:
+def test_a_server_that_says_no_is_told_in_words_that_help(
+    server: Refusing, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (heard,) = asked(server, lambda _: True).heard
     assert told in heard

@@ -34,6 +34,25 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
     )  # fmt: skip
 
 
+def test_what_is_said_of_a_login_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(
+        '[servers.a]\nurl = "https://mcp.example/"\nlogin = "machine"\nclient_id = "robot"\nprivate_key = "key.pem"\n'
+        'issuer = "https://login.example/t"\nscopes = ["read", "notes:write"]\nredirect_port = 8400\n'
+        '[servers.b]\nurl = "https://mcp.example/"\ntoken_command = ["pass", "show", "b"]\n'
+        '[servers.c]\nurl = "https://mcp.example/"\nper_caller = true\nclient_secret_env = "C"\nclient_id = "https://c.example/"\n'
+        '[servers.d]\nurl = "https://mcp.example/"\n',
+        encoding="utf-8",
+    )
+    found = load_policy(file).servers
+    a = found["a"]
+    assert (a.login, a.client_id, a.private_key) == ("machine", "robot", str(tmp_path / "key.pem"))
+    assert (a.issuer, a.scopes, a.redirect_port) == ("https://login.example/t", ("read", "notes:write"), 8400)
+    assert [(one.brings_token, one.needs_login) for one in found.values()] == [
+        (False, True), (True, False), (False, True), (False, False),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("server", "says"),
     [
@@ -51,6 +70,26 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
         ({"command": ["x"], "headers": {"a": "b"}}, "has no meaning beside `command`"),
         ({"url": "http://a/", "headers": {"a b": "c"}}, "is not an HTTP header"),
         ({"url": "http://a/", "headers": {"a": "c\r\nd: e"}}, "is not an HTTP header"),
+        ({"command": ["x"], "scopes": ["a"]}, "has no meaning beside `command`"),
+        ({"command": ["x"], "token_env": "A"}, "has no meaning beside `command`"),
+        ({"url": "http://a/", "client_secret": "x"}, "a secret must not be in a file"),
+        ({"url": "http://a/", "token": "x"}, "a secret must not be in a file"),
+        ({"url": "http://a/", "token_env": "sk-123"}, "must be the name of an environment variable"),
+        ({"url": "http://a/", "token_env": "A", "token_command": ["b"]}, "two ways to one token"),
+        ({"url": "http://a/", "token_env": "A", "scopes": ["b"]}, "has no meaning beside `token_env`"),
+        ({"url": "http://a/", "token_command": "pass show a"}, "is a list, no shell reads it"),
+        ({"url": "http://a/", "scopes": "a b"}, "is a list of texts"),
+        ({"url": "http://a/", "scopes": ["a b"]}, "a scope is one word"),
+        ({"url": "http://a/", "login": "robot"}, "login"),
+        ({"url": "http://a/", "login": "machine"}, "a machine needs `client_id`"),
+        (
+            {"url": "http://a/", "login": "machine", "client_id": "a", "private_key": "k.pem", "per_caller": True},
+            "per_caller",
+        ),
+        ({"url": "http://a/", "issuer": "login.example"}, "must be a whole address"),
+        ({"url": "http://a/", "issuer": "https://a/?b"}, "must have no user, password, query"),
+        ({"url": "http://a/", "redirect_port": 70_000}, "redirect_port"),
+        ({"url": "http://a/", "headers": {"Authorization": "x"}, "scopes": ["a"]}, "name `authorization`"),
         ({"command": ["x"], "effects": ["reads"]}, "did you mean 'read'"),
         ({"command": ["x"], "effects": {"a": "read"}}, "must be a list of texts"),
         ({"command": ["x"], "effects": {"*": ["read"], "save": ["write"]}}, "never counts"),

@@ -49,6 +49,37 @@ def test_a_yes_holds_for_its_seconds_and_no_longer(seconds: float, rule: str) ->
 
 
 @pytest.mark.promise("P-06")
+def test_a_yes_that_nothing_has_used_is_taken_back_and_stays_a_no() -> None:
+    desk = Desk()
+    asked = desk.ask()
+    say(desk.store, asked, "approved")
+    assert say(desk.store, asked, "denied").status == "denied"
+    assert desk.try_().decision.rule == "approval:denied"
+    assert [body["status"] for body in noted(desk, "answer")] == ["approved", "denied"]
+    kept = desk.store.look(lambda tables: tables.approval(asked))
+    assert kept is not None
+    assert kept.canonical == "", "what is not to run is not kept"
+    for said in ("approved", "denied"):
+        with pytest.raises(AnswerError, match="already denied; an answer is given once"):
+            say(desk.store, asked, said)
+
+
+@pytest.mark.promise("P-06")
+def test_a_yes_that_was_used_or_is_over_cannot_be_taken_back() -> None:
+    desk = Desk()
+    asked = desk.ask()
+    say(desk.store, asked, "approved")
+    assert desk.try_().decision.rule == "approval:given"
+    with pytest.raises(AnswerError, match="already used; an answer is given once"):
+        say(desk.store, asked, "denied")
+    again = desk.ask()
+    say(desk.store, again, "approved", expires=60)
+    desk.clock.advance(60)
+    with pytest.raises(AnswerError):
+        say(desk.store, again, "denied")
+
+
+@pytest.mark.promise("P-06")
 @pytest.mark.parametrize("seconds", [599.9, 600])
 def test_a_question_that_nobody_answered_in_time_is_recorded_as_such_and_keeps_nothing_of_the_call(
     seconds: float,

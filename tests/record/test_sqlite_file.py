@@ -1,6 +1,7 @@
 """The file and what lies beside it: for its owner only, and never in anybody's way."""
 
 import os
+import select
 import sqlite3
 import stat
 import threading
@@ -143,3 +144,24 @@ def test_an_older_version_is_brought_up_to_date(
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (newer,)
         assert connection.execute("SELECT count(*) FROM more").fetchone() == (0,)
+
+
+def test_whoever_waits_for_a_transaction_hears_when_it_ends(
+    open_sqlite: OpenSqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bell, ends = sqlite_file.Bell(), os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    bell.hang(*ends)
+    monkeypatch.setattr("rightcall.record.sqlite.BELL", bell)
+    try:
+        open_sqlite().transact(add())
+        assert select.select([ends[0]], [], [], 0)[0]
+        bell.wait(0)
+        with pytest.raises(BlockingIOError):
+            os.read(ends[0], 1)  # it has heard all there was
+        for _ in range(100_000):
+            bell.ring()  # nobody listens: nothing waits for somebody who does
+    finally:
+        for end in ends:
+            os.close(end)

@@ -11,6 +11,7 @@ import pytest
 from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
+from rightcall.identity.callers import check_caller
 from rightcall.mcp.gateway.gateway import CALLER as GATEWAY
 from rightcall.proxy.gates import CALLER as PROXY
 from rightcall.record.admission import Reply, answer
@@ -24,7 +25,6 @@ from rightcall.server.access import (
     PREFIX,
     Callers,
     TokenRequest,
-    check_caller,
     digest_of,
     make_token,
     revoke_tokens,

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 from codecs import getincrementaldecoder
+from collections.abc import Sequence
 from pathlib import Path
 from select import select
 from typing import Any, NamedTuple, Self
@@ -77,14 +78,17 @@ LONGEST = 30.0
 """Seconds to wait for what never comes; a test that fails takes this long."""
 
 
-class Terminal:
-    """`rightcall …` in a pseudo terminal."""
+RIGHTCALL = (sys.executable, "-m", "rightcall.cli")
 
-    def __init__(self, *arguments: str, columns: int = 100, **more: str) -> None:
+
+class Terminal:
+    """`rightcall …`, or another command, in a pseudo terminal."""
+
+    def __init__(self, *arguments: str, columns: int = 100, command: Sequence[str] = RIGHTCALL, **more: str) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "rightcall.cli", *arguments],
+            [*command, *arguments],
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             env=environment(NO_COLOR="1", TERM="dumb", **more),
         )  # fmt: skip

@@ -5,7 +5,8 @@ How an example states what it prints:
     ```python              `#> text` below the line that prints it, or `>>>` as in a docstring,
                            or a ```text block right after it that holds all it prints
     ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
-                           `$ rightcall serve …` and `$ rightcall proxy …` run on beside what follows (docs_serving.py);
+                           `$ rightcall serve …`, `$ rightcall proxy …` and the protected server of the examples run on
+                           beside what follows;
                            in a ```console { .server } block also beside the Python of the page
     ```python title="agent.py"   a file that the commands of the page find beside them; a second part is put behind it
     ```python { .hosts }   needs a framework, and ```console { .hosts } too: `make test-hosts` runs them
@@ -90,9 +91,9 @@ def same(stated: str, printed: str) -> bool:
     return re.fullmatch("".join(parts), actual) is not None
 
 
-STARTS = re.compile(r"(?:[A-Z_]+=\S+ )*rightcall (?:serve|proxy)\b(?!.*--help)")
+STARTS = re.compile(r"(?:[A-Z_]+=\S+ )*rightcall (?:serve|proxy)\b(?!.*--help)|python examples/protected_server\.py\b")
 UPSTREAM = re.compile(r"--upstream https?:\S+")
-PORT = "4141"
+PORT, PROTECTED = "4141", "4150"
 LAST_LINE = "Press Ctrl-C to stop."
 
 
@@ -102,6 +103,7 @@ class Servers(AbstractContextManager["Servers"]):
     def __init__(self) -> None:
         self._running = ExitStack()
         self._port = PORT
+        self._usual = PORT
         self.started = False
 
     def __exit__(self, *_: object) -> None:
@@ -116,12 +118,17 @@ class Servers(AbstractContextManager["Servers"]):
             command = UPSTREAM.sub(f"--upstream http://{host}:{port}", command)
         printed = self._running.enter_context(_started(f"{command} --port 0"))
         found = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
-        self._port = found[1] if found else PORT
-        return printed.replace(f":{self._port}", f":{PORT}")
+        self._usual = PROTECTED if "protected_server" in command else PORT
+        self._port = found[1] if found else self._usual
+        return printed.replace(f":{self._port}", f":{self._usual}")
 
     def located(self, text: str) -> str:
         """A command or program of the page, with the port on which its server really listens."""
-        return text.replace(f"127.0.0.1:{PORT}", f"127.0.0.1:{self._port}")
+        return text.replace(f"127.0.0.1:{self._usual}", f"127.0.0.1:{self._port}")
+
+    def shown(self, text: str) -> str:
+        """What a command prints, as the page has it."""
+        return text.replace(f"127.0.0.1:{self._port}", f"127.0.0.1:{self._usual}")
 
 
 @contextmanager

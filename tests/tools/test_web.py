@@ -142,7 +142,7 @@ def test_a_certificate_is_checked_for_the_name_although_an_address_is_connected_
         url = f"https://localhost:{secure.port}/"
         untrusted = f"localhost:{secure.port} has no valid certificate, or speaks no TLS."
         assert run(url).error == untrusted
-        monkeypatch.setattr(client, "_trust", lambda: ssl.create_default_context(cafile=PEM))
+        monkeypatch.setattr(client, "trust", lambda: ssl.create_default_context(cafile=PEM))
         assert run(url).result["content"] == "over TLS"
         other = run(f"https://other.test:{secure.port}/")
         assert other.error == f"other.test:{secure.port} has no valid certificate, or speaks no TLS."

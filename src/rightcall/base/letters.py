@@ -25,6 +25,8 @@ _UNSEEN: Final = (  # what a font draws as nothing at all, or as a blank
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
+_STEERS: Final = "[\x01-\x1f\x7f-\x9f\ue000-\uf8ff]"
+"""Characters that steer a terminal, and those that mean what two parties agree on."""
 _LIKE_SIGNS: Final = "[\u02b0-\u02ff\u0559\u0640\ua717-\ua721\ua788\ua78b\ua78c]"
 """Letters by their kind that are drawn as signs: apostrophes, strokes, accents."""
 _PLAYED_WITH: Final = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"))
@@ -60,7 +62,7 @@ def latin(text: str) -> str:
 
 def as_signs(text: str) -> str:
     """A text in plain letters and signs where it holds other writings of them, without what cannot be seen."""
-    return with_plain_signs(normalize("NFKC", _seen(text)))
+    return with_plain_signs(re.sub(_STEERS, "", normalize("NFKC", _seen(text))).replace("\u3002", "."))
 
 
 def _seen(text: str) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rightcall.base.json.marks import is_missing
 from rightcall.base.json.strict import NO_JSON, attempt
-from rightcall.catalog.tidy import RIGHT_TYPES
+from rightcall.catalog.tidy import RIGHT_TYPES, is_place
 from rightcall.catalog.toml import KeyPath, Reader, Source, instead, is_table, kind, word
 from rightcall.catalog.tool import Pack, PackTool
 from rightcall.errors import PackError
@@ -104,6 +104,20 @@ def _plain(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:
     return source.plain(path, source.table(path, value))
 
 
+def _forms(source: Source, path: KeyPath, value: Any) -> dict[str, tuple[str, ...]]:
+    from rightcall.catalog.forms import read_form  # late: few packs have any
+
+    found: dict[str, tuple[str, ...]] = {}
+    for argument, forms in source.table(path, value).items():
+        found[argument] = source.texts((*path, argument), forms)
+        for at, text in enumerate(found[argument]):
+            try:
+                read_form(text)
+            except ValueError as wrong:
+                raise source.wrong((*path, argument, at), str(wrong)) from None
+    return found
+
+
 def _groups(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list | tuple):
         raise source.wrong(path, f'must be a list of groups, such as [["recipient_email", "to"]], not {kind(value)}')
@@ -153,6 +167,7 @@ _READERS: dict[str, Reader] = {
     "aliases": Source.text_map,
     "values": _values,
     "defaults": _plain,
+    "forms": _forms,
     "required": Source.texts,
     "required_any": _groups,
     "required_unless": _unless,
@@ -257,14 +272,11 @@ def _validator(schema: Mapping[str, Any]) -> "Draft202012Validator":
 
 def _check_names(source: Source, path: KeyPath, rules: Rules, properties: Mapping[str, Any]) -> None:
     """Every argument a rule speaks of must be one of the schema's."""
-    for wrong, right in rules.aliases.items():
-        place = (*path, "aliases", wrong)
-        if wrong in properties:
-            raise source.wrong(place, f"{wrong!r} is an argument of the tool, so it cannot stand for {right!r}")
-        _argument(source, place, right, properties)
-    for key in ("values", "defaults", "min_length", "replacement_arguments", "required_unless"):
+    _check_aliases(source, path, rules, properties)
+    for key in ("values", "defaults", "forms", "min_length", "replacement_arguments", "required_unless"):
+        check = _place if key in ("values", "defaults", "forms") else _argument
         for argument in getattr(rules, key):
-            _argument(source, (*path, key, argument), argument, properties)
+            check(source, (*path, key, argument), argument, properties)
     for argument, conditions in rules.required_unless.items():
         for other in conditions:
             _argument(source, (*path, "required_unless", argument, other), other, properties)
@@ -279,6 +291,14 @@ def _check_names(source: Source, path: KeyPath, rules: Rules, properties: Mappin
             _place(source, (*path, key, at), place, properties)
     if rules.batch is not None:
         _argument(source, (*path, "batch", "list"), rules.batch.list, properties)
+
+
+def _check_aliases(source: Source, path: KeyPath, rules: Rules, properties: Mapping[str, Any]) -> None:
+    for wrong, right in rules.aliases.items():
+        place = (*path, "aliases", wrong)
+        if wrong in properties:
+            raise source.wrong(place, f"{wrong!r} is an argument of the tool, so it cannot stand for {right!r}")
+        _place(source, place, right, properties)
 
 
 def _argument(
@@ -309,7 +329,10 @@ def _check_values(source: Source, path: KeyPath, tool: ToolTable) -> None:
 
 
 def _fits(source: Source, path: KeyPath, tool: ToolTable, argument: str, value: Any) -> None:
-    """The value alone, against its argument's part of the schema; the root is kept so that `$ref` works."""
+    """The value alone, against its argument's part of the schema; the root is kept so that `$ref` works. What is inside
+    an argument is left to the check of the call itself."""
+    if is_place(argument) and argument not in (tool.parameters or {}).get("properties", {}):
+        return
     schema = {key: part for key, part in (tool.parameters or {}).items() if key in _OF_VALUES}
     for message in _errors(schema, {argument: value}):
         raise source.wrong(path, f"does not fit the schema of {argument!r}: {message}")

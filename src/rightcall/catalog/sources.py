@@ -86,6 +86,7 @@ def merge_rules(under: Rules, over: Rules) -> Rules:
         aliases={**under.aliases, **over.aliases},
         values={**under.values, **{name: {**under.values.get(name, {}), **of} for name, of in over.values.items()}},
         defaults={**under.defaults, **over.defaults},
+        forms={**under.forms, **over.forms},
         required_unless={**under.required_unless, **over.required_unless},
         min_length={**under.min_length, **over.min_length},
         replacement_arguments={**under.replacement_arguments, **over.replacement_arguments},
@@ -102,9 +103,16 @@ def fitted(rules: Rules, schema: Schema) -> Rules:
     known = frozenset(named)
     return replace(
         rules,
-        aliases={alias: name for alias, name in rules.aliases.items() if name in known and alias not in known},
-        values=_of(rules.values, known),
-        defaults={name: value for name, value in _of(rules.defaults, known).items() if _fits(value, name, schema)},
+        aliases={
+            alias: name for alias, name in rules.aliases.items() if alias not in known and _listed((name,), known)
+        },
+        values=_within(rules.values, known),
+        defaults={
+            name: value
+            for name, value in _within(rules.defaults, known).items()
+            if name not in known or _fits(value, name, schema)
+        },
+        forms=_within(rules.forms, known),
         required=_listed(rules.required, known),
         required_any=tuple(kept for group in rules.required_any if (kept := _listed(group, known))),
         required_unless={
@@ -162,6 +170,11 @@ def _texts(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
 
 def _of(table: Mapping[str, V], known: frozenset[str]) -> dict[str, V]:
     return {name: value for name, value in table.items() if name in known}
+
+
+def _within(table: Mapping[str, V], known: frozenset[str]) -> dict[str, V]:
+    """As `_of`, where a rule may also speak of what is inside an argument: `filter.language`, `items[].size`."""
+    return {name: table[name] for name in _listed(table, known)}
 
 
 def _listed(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:

@@ -125,15 +125,16 @@ def with_rules(schema: Schema, rules: Rules) -> Schema:
             properties[name] = _and(properties.get(name, True), _present(properties.get(name, True)))
     for name, least in rules.min_length.items():
         properties[name] = _and(properties.get(name, True), {"minLength": least})
-    for name, spellings in rules.values.items():
-        wrong = _wrong_spellings(spellings, as_schema(properties.get(name)))
-        if wrong:
+    for name, wrong in _wrong_values(rules, properties):
+        if name in properties or not is_place(name):
             properties[name] = _and(properties.get(name, True), {"not": wrong})
+        else:
+            demands.append(_inside(name, {"not": wrong}))
     demands += [{"anyOf": [_require_present(name) for name in group]} for group in rules.required_any if group]
     for name, excuses in rules.required_unless.items():
         excused = [_one_of(argument, values) for argument, values in excuses.items()]
         demands.append({"anyOf": [_require_present(name), *excused]})
-    required += rules.defaults  # a call that lacks one is completed on the slow way
+    required += (name for name in rules.defaults if not is_place(name))  # what lacks one is completed on the slow way
     made = dict(schema)
     if properties:
         made["properties"] = properties
@@ -142,6 +143,35 @@ def with_rules(schema: Schema, rules: Rules) -> Schema:
     if demands:
         made["allOf"] = [*as_list(schema.get("allOf")), *demands]
     return made
+
+
+def is_place(name: str) -> bool:
+    """Whether a rule speaks of something inside an argument: `filter.language`, `items[].size`, `tags[]`."""
+    return "." in name or name.endswith("[]")
+
+
+def _inside(place: str, demand: Schema) -> Schema:
+    """What is demanded at a place inside of arguments, said of the whole call."""
+    for step in reversed(place.split(".")):
+        if step.endswith("[]"):
+            demand = {"items": demand}
+        demand = {"properties": {step.removesuffix("[]"): demand}}
+    return demand
+
+
+def _wrong_values(rules: Rules, properties: Schema) -> Iterator[tuple[str, Schema]]:
+    """Values that fit the schema and yet mean another: by argument, or by the place inside one."""
+    for name, spellings in rules.values.items():
+        wrong = _wrong_spellings(spellings, as_schema(properties.get(name)))
+        if wrong:
+            yield name, wrong
+    if not rules.forms:
+        return
+    from rightcall.catalog.forms import refused_pattern  # late: few tools have any
+
+    for name, forms in rules.forms.items():
+        if pattern := refused_pattern(forms):
+            yield name, {"type": "string", "pattern": pattern}
 
 
 def same_text(values: Iterable[str]) -> str:
@@ -211,7 +241,8 @@ def schema_from_rules(rules: Rules) -> Schema:
     """What rules alone tell of a tool's arguments: their names. Others may exist, so the object stays open."""
     names: dict[str, Part] = {}
     listed = (*rules.required, *(name for group in rules.required_any for name in group), *rules.required_unless)
-    for name in (*listed, *rules.min_length, *rules.values, *rules.defaults, *rules.aliases.values()):
+    spoken = (*rules.min_length, *rules.values, *rules.defaults, *rules.aliases.values(), *rules.forms)
+    for name in (*listed, *(name.split(".")[0].removesuffix("[]") for name in spoken)):
         names[name] = {}
     for name in rules.min_length:
         names[name] = {"type": "string"}

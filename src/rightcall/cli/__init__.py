@@ -33,10 +33,13 @@ COMMANDS: Final = {
     "install": "Add RightCall to the settings of a host, such as Claude Code or Cursor",
     "uninstall": "Remove RightCall from the settings of a host",
     "status": "Show where RightCall is installed, in which mode, and whether it works",
+    "login": "Log in at an MCP server that wants it",
+    "logout": "Log out at an MCP server, and take its tokens back",
     "read": "Find and check the calls in a model's output, in any format",
     "check": "Repair and check one call, or JSON lines of calls",
     "run": "Run one tool call under the policy, and record it",
     "tools": "Show the tools: arguments, aliases and effects",
+    "lint": "Check tool definitions for what makes models and providers fail, and fix some of it",
     "packs": "List the rule packs, or show one",
     "formats": "List the formats of calls that RightCall reads, with an example of each",
     "policy": "Check a policy file, explain its decisions, or release a call from quarantine",
@@ -49,6 +52,7 @@ COMMANDS: Final = {
     "resume": "Let tool calls run again after `pause`",
     "audit": "Show, verify, export, prune and erase the audit log",
     "store": "Move the store to a PostgreSQL server, prepare its tables, print its roles",
+    "learn": "Learn from the audit log what models get wrong, and propose a rule pack",
     "stats": "Show how tools were used: calls, success, times and refusals",
     "replay": "Decide recorded calls again under another policy, and show what would change",
     "ask": "Ask a model about this folder; it reads the code until it can answer",
@@ -68,6 +72,7 @@ _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
     "grants": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
     "hook": "mcp", "status": "install", "docs": "help", "completion": "help", "warm": "init", "people": "console",
+    "logout": "login",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
 

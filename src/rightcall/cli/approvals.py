@@ -108,7 +108,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     approve.add_argument("--yes", action="store_true", help="With --digest: do not ask for confirmation")
     json_option(approve)
-    deny = make("deny", "Deny one pending approval, or all")
+    deny = make("deny", "Deny one pending approval or all, or take back one that is unused")
     deny.add_argument("id", nargs="?", metavar="ID", help="ID of the approval, from `list`")
     deny.add_argument("--all", action="store_true", help="Deny every pending approval")
     deny.add_argument("--as", dest="caller", metavar="CALLER", help="With --all: only those of this caller")

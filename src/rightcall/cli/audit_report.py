@@ -218,6 +218,7 @@ def whole(view: View, style: Style, where: str = "") -> list[str]:
 
 def _sections(view: View, record: CallRecord, where: str) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
+    yield "identity", _as_lines(record.identity and " at ".join(escaped(one, 300) for one in record.identity[::-1]))
     yield "context", _as_lines(record.context and _context(record))
     saved = Whole(f"rightcall requests show {record.context}{where}")
     yield "saved request", [saved] if is_packet_id(record.context) else []

@@ -39,6 +39,7 @@ from rightcall.console.people import (
     LINK_SECONDS,
     PREFIX,
     add_person,
+    identified_people,
     local_person,
     make_link,
     people,
@@ -328,7 +329,8 @@ def arguments_people(parser: ArgumentParser) -> None:
 def run_people(options: Namespace) -> int:
     if options.action == "list":
         with closing(look_into(options)) as looking:
-            return _list(looking.look(lambda tables: (people(tables), tables.credentials())), options)
+            found = looking.look(lambda tables: ([*people(tables), *identified_people(tables)], tables.credentials()))
+            return _list(found, options)
     if options.action == "add":
         existing_place(options)
         with closing(open_store(options, create=True)) as store:

@@ -53,6 +53,8 @@ examples:
 """
 
 MOST_TRIES = 20
+_MOST_PROVEN = 20_000
+"""Records that are read to say what would have failed: a tenth of a second."""
 _BAR = 24
 
 
@@ -317,6 +319,7 @@ def look_around(options: Namespace) -> dict[str, Any]:
         _check_integrations(),
     ]  # fmt: skip
     command, why = _next(checks, servers, options)
+    checks[3:3] = _look_at_value(options)
     return {
         "ok": all(one.state != "wrong" for one in checks), "checks": checks, "models": servers,
         "next": {"command": command, "why": why},
@@ -419,6 +422,22 @@ def _check_store(options: Namespace) -> Check:
         why = "See how the server keeps what it confirms, and change its settings."
         return Check("store", "wrong", f"{path}: {'; '.join(risks)}", "rightcall docs scale", why)
     return Check("store", "ok", f"{path}: {many(last, 'record')}")
+
+
+def _look_at_value(options: Namespace) -> list[Check]:
+    """What `rightcall stats --value` says of the last week, where calls are recorded."""
+    from rightcall.cli.persons import ago
+    from rightcall.cli.value import summary
+    from rightcall.record.value import read_value
+
+    try:
+        if not server_of(options) and not os.path.exists(database_of(options)):
+            return []
+        with closing(look_into(options)) as store:
+            found = store.look(lambda tables: read_value(tables, ago("7d", "--since"), most=_MOST_PROVEN))
+    except RightCallError:  # which the look at the store tells
+        return []
+    return [Check("value", "ok", summary(found))] if found.total.calls else []
 
 
 def _paused(options: Namespace, where: str, held: Pause) -> Check:

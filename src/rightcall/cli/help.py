@@ -31,8 +31,8 @@ LONGEST: Final = 30
 
 GROUPS: Final = {
     "Start": ("demo", "init", "doctor", "console", "docs"),
-    "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status"),
-    "Calls": ("read", "check", "run", "tools", "packs", "formats"),
+    "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status", "login", "logout"),
+    "Calls": ("read", "check", "run", "tools", "lint", "packs", "formats"),
     "Control": (
         "policy",
         "trust",
@@ -46,6 +46,7 @@ GROUPS: Final = {
         "store",
         "stats",
         "replay",
+        "learn",
     ),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
@@ -57,13 +58,16 @@ HIDDEN: Final = ("hook", "eval", "warm", "version", "completion")
 PAGES: Final = {
     "doctor": "reference/doctor.md", "proxy": "reference/proxy.md", "serve": "reference/proxy.md",
     "mcp": "reference/mcp.md", "wrap": "reference/mcp.md", "install": "hosts/index.md", "uninstall": "hosts/index.md",
-    "status": "hosts/index.md", "hook": "hosts/index.md", "read": "reference/formats.md",
-    "check": "concepts/repair.md", "tools": "reference/packs.md", "packs": "reference/packs.md",
+    "status": "hosts/index.md", "login": "login.md", "logout": "login.md", "hook": "hosts/index.md",
+    "read": "reference/formats.md",
+    "check": "concepts/repair.md", "lint": "reference/lint.md", "tools": "reference/packs.md",
+    "packs": "reference/packs.md",
     "formats": "reference/formats.md", "policy": "operate/policy.md", "init": "operate/policy.md",
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",
     "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
     "replay": "operate/replay.md",
+    "learn": "operate/learn.md",
     "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
@@ -95,6 +99,7 @@ Exit code 1:
   ask                     a person must answer first, or the answer is incomplete
   route                   no model could choose
   approvals approve       the call was shown and not approved
+  lint                    findings at or above `--fail-on`; with --fix, you declined
   audit verify            a record was changed, removed or moved
   audit prune, adopt      you declined
   replay                  a change that `--fail-on` names occurs

@@ -84,6 +84,27 @@ max_depth = 200
 # "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
 reasoning = "auto"
 
+# The last resort: a model that says how a call was meant to be built if nothing else can repair it. Names and values
+# of the call stay as they were written. Not set: no model is asked.
+#[gate.llm]
+# The base URL of its server.
+#url = "http://127.0.0.1:8080/v1"
+# The model's name on the server. Not set: the model that it serves.
+#model = "small"
+# The environment variable that has the key.
+#key_env = "MODEL_KEY"
+# HTTP headers of each request to it.
+#headers = { x-team = "tools" }
+# Questions, tokens and seconds that one hour may use.
+#calls = 20
+# See calls.
+#tokens = 20_000
+# See calls.
+#seconds = 120
+# Seconds of one question.
+#timeout = 10
+# true: also for tools that do more than read. Such a call still waits for a person.
+#side_effects = false
 # Settings for one provider.
 #[gate.providers.ollama]
 # false: its calls are not repaired.
@@ -280,6 +301,52 @@ starter = true
 # HTTP headers of each request to it.
 #headers = { x-team = "tools" }
 
+#[servers.notes]
+# The address of a server that wants a login: `rightcall login notes`. The keys below are rarely needed.
+#url = "https://notes.example.org/mcp"
+# Who logs in: "person", or "machine" with client_id and one of client_secret_env and private_key.
+#login = "person"
+# Its client id at the provider, or the https address of a document about it. Not set: it registers itself.
+#client_id = "rightcall"
+# The environment variable with the client's secret.
+#client_secret_env = "NOTES_CLIENT_SECRET"
+# A PEM file that the client signs with, counted from the folder of this file.
+#private_key = "notes-key.pem"
+# The provider of the logins (default: the one that the server names at the first login).
+#issuer = "https://login.example.org"
+# What to ask for (default: what the server names).
+#scopes = ["notes:read"]
+# The port of this machine that the browser comes back to. 0: any.
+#redirect_port = 0
+# true: each caller uses a login of its own (`rightcall login notes --as CALLER`).
+#per_caller = false
+
+#[servers.reports]
+# The address of a server where this machine logs in by itself, with a token of its platform.
+#url = "https://reports.example.org/mcp"
+# Who logs in: this machine.
+#login = "machine"
+# Its client id at the provider.
+#client_id = "nightly-build"
+# A file with a token that says who this machine works for. Read anew for each login.
+#assertion_file = "/var/run/secrets/token"
+# Where that token is first exchanged for one to the server's provider. Not set: it is one already.
+#exchange_url = "https://login.example.org/token"
+# The client id for that exchange.
+#exchange_client_id = "nightly-build"
+
+#[servers.tracker]
+# The address of a server whose token you have.
+#url = "https://tracker.example.org/mcp"
+# The environment variable with the token.
+#token_env = "TRACKER_TOKEN"
+
+#[servers.mail]
+# The address of a server whose token a program prints.
+#url = "https://mail.example.org/mcp"
+# The program, with its arguments.
+#token_command = ["pass", "show", "mail"]
+
 # ── Router: which tool a request needs ───────────────────────────────────────────────────────────────────────
 
 [router]
@@ -461,6 +528,45 @@ certificate = ""
 private_key = ""
 # true: serve other addresses without TLS, behind your own proxy that has TLS.
 plain_http = false
+
+# ── Identity: tokens of an OpenID provider at proxy and gateway, and logins to the console ──────────────────
+
+#[identity]
+# The provider, letter by letter as its tokens name it.
+#issuer = "https://login.example.org"
+# What tokens for this gateway name as their audience: one text or a list.
+#audience = "https://gateway.example.org/mcp"
+# The provider's name on the login page. Not set: its host.
+#name = "Example"
+# Algorithms that a token may be signed with.
+#algorithms = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"]
+# Seconds by which the provider's clock may differ.
+#leeway = 30
+# Scopes that a token must have, and that clients are told to ask for.
+#scopes = ["mcp"]
+# The claim that lists the groups; with dots, one within another.
+#groups = "groups"
+# The address of `/mcp` that clients use, behind a balancer.
+#resource = "https://gateway.example.org/mcp"
+# The client of the console at the provider; its redirect URI is the console's address with /login/back.
+#client_id = "rightcall-console"
+# The environment variable with the secret of that client, where it has one.
+#client_secret_env = "RIGHTCALL_CLIENT_SECRET"
+# Scopes that the console asks for.
+#login_scopes = ["openid", "profile", "email"]
+# Seconds after which people log in again.
+#session = 28_800
+
+# Who is who. The first line that fits counts; whom none fits is refused.
+#[identity.map]
+# A group: its members call as one caller, whose stage may be said here.
+#"group:platform" = { caller = "platform", stage = "limited-write" }
+# What people may do in the console, and the claim that is their name there.
+#"group:oncall" = { may = "approve", person = "{email}" }
+# A claim, with `*` for anything; `NAME/{claim}` is a caller of its own for each value.
+#"claim:email=*@example.org" = { caller = "staff/{email}", may = "look" }
+# Everybody else with a valid token; without this line they are refused.
+#"*" = { caller = "guest" }
 
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -54,7 +54,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import folder_stop, stopped
+from rightcall.policy.trust import folder_stop, stopped, stops_above
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
@@ -516,7 +516,11 @@ def run_status(options: Namespace) -> int:
     paused = [*_pauses(stores)]
     faults = [fault for path in stores if (fault := fault_of(path)) is not None]
     clashes = _clashes(stores[0])
-    record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
+    logins, wanted = _logins()
+    record = {
+        "installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes,
+        "logins": [one for one, _ in logins], "logins_wanted": [one for one, _ in wanted],
+    }  # fmt: skip
 
     def lines(style: Style) -> Iterator[str]:
         yield from (style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one))
@@ -526,9 +530,23 @@ def run_status(options: Namespace) -> int:
             yield "No integrations installed. Run `rightcall install --help`"
         yield _server_line(server)
         yield from (f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes)
+        yield from (line for _, line in logins)
+        yield from (f"{style.tint('!', 'yellow')} {line}" for _, line in wanted)
 
     tell(options, record, lines)
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
+
+
+def _logins() -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, Any], str]]]:
+    """Who is logged in at which server, and which servers wait for a login: each as a record and as a line."""
+    if not os.path.isdir(os.path.join(state_folder(), "logins")):
+        return [], []
+    from rightcall.cli.login import describe_login, login_record, render_want, want_record
+    from rightcall.identity.vault import Vault
+
+    vault = Vault()
+    logins = [(login_record(one), describe_login(one)) for one in vault.logins()]
+    return logins, [(want_record(one), render_want(one)) for one in vault.wants()]
 
 
 def integrations() -> list[dict[str, Any]]:
@@ -689,14 +707,18 @@ def _pauses(stores: list[str]) -> Iterator[dict[str, Any]]:
 
     policy = policy_of_project(project_folder())
     folder = folder_stop(os.path.dirname(policy) if policy else project_folder())
+    # without a policy, what is paused above is paused here
+    above = {folder: stopped(folder)} if policy else stops_above(os.path.join(folder, "store"))
     shared, seen = record_without_policy(), list[Pause]()
     for path in stores:
         if (held := _paused(path)) is not None:
             seen.append(held)
             reach = f" --store {shlex.quote(path)}" if path == shared and policy else ""
             yield {"store": path} | state_record(held) | {"resume": f"rightcall resume{reach}"}
-    if (held := stopped(folder)) is not None and held not in seen:
-        yield {"store": folder} | state_record(held) | {"resume": "rightcall resume"}
+    for stop, held in above.items():
+        if held is not None and held not in seen:
+            root = "" if stop == folder else f" --root {shlex.quote(stop.rstrip(os.sep))}"
+            yield {"store": stop} | state_record(held) | {"resume": f"rightcall resume{root}"}
     if (held := stopped()) is not None:
         yield {"store": "everywhere"} | state_record(held) | {"resume": "rightcall resume --everywhere"}
 

@@ -19,6 +19,7 @@ from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import Policy, Server
+    from rightcall.policy.trust import FoundPolicy
 
 EXAMPLES = """\
 examples:
@@ -67,19 +68,22 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
-    from rightcall.mcp.links import open_link
+    from rightcall.mcp.links import for_caller, open_link
     from rightcall.mcp.serving import StdioServer
+    from rightcall.models import RepairModel
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
     ask = None if own is None else own.ask
-    async with Executor.open(options.root, policy, ask=ask, code=own is not None, servers=False) as executor:
+    async with Executor.open(
+        options.root, policy, ask=ask, code=own is not None, servers=False, last_resort=RepairModel()
+    ) as executor:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
         start_exporting(door.telemetry)
-        gateway = Gateway(door, open_link if options.servers else None, own=own, news=tell)
         caller = options.caller or CALLER
+        gateway = Gateway(door, for_caller(open_link, caller) if options.servers else None, own=own, news=tell)
         ends = cast("BinaryIO", source), cast("BinaryIO", target)
         server = StdioServer(gateway, caller, *ends, ending=gateway.news.end)
         try:
@@ -102,6 +106,7 @@ examples:
   rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   rightcall wrap --policy ~/rightcall.toml --name git -- uvx mcp-server-git
   rightcall wrap --mode observe -- python -m my_server
+  rightcall wrap --name notes   # the server behind the `url` of [servers.notes], with its login
 
 in a client, put `rightcall wrap --name NAME --` before the server's own command, with the client's name for it:
   Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
@@ -142,11 +147,11 @@ def run_wrap(options: Namespace) -> int:
     from rightcall.mcp.wrap.wrap import Pump
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    if not command:
-        raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
     policy = options.policy
     if policy is None and os.path.lexists(POLICY_FILE):
         policy = found_policy(POLICY_FILE, options.mode or "block")
+    if not command:
+        return _wrap_address(options, policy)
     space = server_name(command) if options.name is None else _checked(options.name)
     with lines_and_log(sys.stderr), Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
@@ -159,6 +164,49 @@ def run_wrap(options: Namespace) -> int:
         if pump.was_deaf:
             _say("the server closed its input while it was running, so it was ended")
         return code
+
+
+def _wrap_address(options: Namespace, policy: str | FoundPolicy | None) -> int:
+    """A server of the policy that is reached by HTTP: a gateway with this one, whose tools keep their names."""
+    import asyncio  # late: a server that is a process does without it
+
+    from rightcall.cli.serve_log import lines_and_log
+    from rightcall.policy.watch import load_policy
+
+    server = load_policy(policy).servers.get(options.name) if policy is not None and options.name else None
+    if server is None or not server.url:
+        raise ConfigError(
+            "say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS], or --name NAME of one with a `url` in "
+            "the policy that you trust"
+        )
+    source, target = protocol_files()
+    with (
+        os.fdopen(source, "rb", buffering=0, closefd=False) as given,
+        os.fdopen(target, "wb", buffering=0) as answers,
+        lines_and_log(sys.stderr) as lines,
+    ):
+        asyncio.run(_serve_address(options, policy, (given, answers), lines.say))
+    return OK
+
+
+async def _serve_address(
+    options: Namespace, policy: object, ends: tuple[BinaryIO, BinaryIO], tell: Callable[[str], None]
+) -> None:
+    from rightcall.base.telemetry.sdk import start_exporting
+    from rightcall.executor.door import Door
+    from rightcall.mcp.gateway.gateway import Gateway
+    from rightcall.mcp.links import for_caller, open_link
+    from rightcall.mcp.serving import StdioServer
+
+    with Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:  # pyright: ignore[reportArgumentType] - as it was read above
+        start_exporting(door.telemetry)
+        gateway = Gateway(door, for_caller(open_link, door.caller), news=tell)
+        gateway.only = options.name
+        server = StdioServer(gateway, door.caller, *ends, ending=gateway.news.end)
+        try:
+            await server.run()
+        finally:
+            await gateway.aclose()
 
 
 def _say_name(space: str) -> None:
@@ -306,6 +354,6 @@ def server_for(name: str | None, command: Sequence[str], passed: Sequence[str], 
             f"the command of [servers.{escaped(name, 60)}] is not used: {escaped(policy.source)} was only found, and "
             f"is not trusted. Read and trust it: rightcall trust {escaped(quote(policy.source))}"
         )
-    if known is None or not known.command:
+    if known is None or not (known.command or known.url):
         raise ConfigError(f"give the server's command after --, or as command of [servers.{escaped(name, 60)}]")
     return known

@@ -635,6 +635,7 @@ _STRATEGIES = {
     "regex_quotes": "quotes repaired",
     "structure": "text, names or types repaired by the schema",
     "manual_repair": "repaired by a rule for this tool",
+    "llm": "put together by the model of `[gate.llm]`",
     "failed": "no strategy gave a certain result",
 }
 

@@ -486,11 +486,12 @@ def give_answer(
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
     reply = Reply(said, by, digest, reason, redactor_of(options, store, policy).value)
+    before = store.look(lambda tables: approval_of(tables, id))
     if said == "approved":
-        _require_whole(store.look(lambda tables: approval_of(tables, id)))
+        _require_whole(before)
     done = store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))
     if done.kind != "call":
         return f"{done.id}: the changed {done.kind} is {'accepted' if said == 'approved' else 'not accepted'}."
     if said == "approved":
         return f"{done.id} is approved: the call may run once, as it was shown, within {expires} seconds."
-    return f"{done.id} is denied."
+    return f"{done.id} is denied{': its approval is taken back' if before.status == 'approved' else ''}."

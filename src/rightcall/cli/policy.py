@@ -49,6 +49,7 @@ from rightcall.policy.settings import (
     PRESETS,
     STAGES,
     Limits,
+    LlmSettings,
     Policy,
     RouterModel,
     RouterSettings,
@@ -181,8 +182,10 @@ def notes_on(policy: Policy, served: "Served" = _UNSEEN) -> list[Note]:
         *_limits(settings),
         *_callers(settings),
         *_router_notes(policy.router),
+        *(() if policy.llm is None else _llm_notes(policy.llm)),
         *_hands(policy),
         *_web(policy),
+        *_identity(policy),
         *_names(policy, served),
     ]
     return [Note(at, says) for at, says in found]
@@ -325,6 +328,16 @@ def _model(model: RouterModel, place: KeyPath) -> Found:
             yield (*place, "headers", name), "a secret in a file that others may read; `key_env` keeps a key out of it"
 
 
+def _llm_notes(llm: LlmSettings) -> Found:
+    yield from _model(llm, ("gate", "llm"))
+    if not is_loopback(urlsplit(llm.url).hostname or ""):
+        yield ("gate", "llm", "url"), "calls that cannot be repaired are sent there, with their arguments"
+    if llm.key_env and not os.environ.get(llm.key_env):
+        yield ("gate", "llm", "key_env"), f"{escaped(llm.key_env, 60)} is not set here, so no model is asked"
+    if llm.side_effects:
+        yield ("gate", "llm", "side_effects"), "calls that do more than read are sent too; each waits for a person"
+
+
 def _hands(policy: Policy) -> Found:
     usual = WriteSettings()
     if policy.code.structure and not has_parser():
@@ -335,6 +348,23 @@ def _hands(policy: Policy) -> Found:
     gone = [name for name in usual.protected[:2] if name not in policy.write.protected + policy.write.frozen]
     if gone and policy.write.protected != usual.protected:
         yield ("write", "protected"), f"tools may commit to {' and '.join(gone)} without a review"
+
+
+def _identity(policy: Policy) -> Found:
+    """Whom the map lets in, and maybe more than one thinks."""
+    for at, one in enumerate(policy.identity):
+        place: KeyPath = ("identity",) if len(policy.identity) == 1 else ("identity", at)
+        for rule in one.map:
+            if rule.match == "any" and rule.caller:
+                yield (*place, "map", "*"), f"everybody with a token of {escaped(one.name, 60)} may call"
+            if rule.match == "any" and rule.may:
+                yield (*place, "map", "*"), f"everybody with a login at {escaped(one.name, 60)} may open the console"
+        if not one.client_id and any(rule.may for rule in one.map):
+            yield (*place, "map"), "`may` has no effect without `client_id`: nobody can log into the console"
+
+
+def _map_lines(count: int) -> str:
+    return "1 line in the map" if count == 1 else f"{count} lines in the map"
 
 
 def _web(policy: Policy) -> Found:
@@ -601,6 +631,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         **{effect: getattr(settings, effect) for effect in WORDED},
         "callers": list(settings.callers),
         "servers": list(policy.servers),
+        "identity": [one.issuer for one in policy.identity],
         "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
         "router": _router_record(policy.router),
         "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
@@ -632,6 +663,7 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
         ("callers", f"{len(settings.callers)}: {_listed(settings.callers)}" if settings.callers else "none by name"),
         ("servers", ", ".join(name if one.enabled else f"{name} (off)" for name, one in policy.servers.items())),
         ("hosts", ", ".join(f"{escaped(name, 40)} ({one.mode or policy.mode})" for name, one in policy.hosts.items())),
+        ("logins", ", ".join(f"{escaped(one.name, 60)} ({_map_lines(len(one.map))})" for one in policy.identity)),
         ("router", _router(policy.router) if policy.router != RouterSettings() else ""),
         ("digest", policy.digest),
     ):

@@ -111,11 +111,13 @@ def folder_executor(
 ) -> Executor:
     """Not open yet, which is enough to see the tools that run here."""
     from rightcall.executor.executor import Executor
+    from rightcall.models import RepairModel
 
     own = functions is not None
     return Executor.open(
-        options.root, policy_file(options), tools=functions or (), store=store, code=not own, servers=not own
-    )
+        options.root, policy_file(options), tools=functions or (), store=store, code=not own, servers=not own,
+        last_resort=RepairModel(),
+    )  # fmt: skip
 
 
 @contextmanager

@@ -92,6 +92,7 @@ def run(options: Namespace) -> int:
     from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
+    from rightcall.models import RepairModel
     from rightcall.record.memory import existing_folder
 
     if not 0 <= options.wait <= _LONGEST_WAIT:
@@ -103,7 +104,9 @@ def run(options: Namespace) -> int:
         tools = load_functions(options.tools)
         with (
             closing(open_store(options, create=True)) as store,
-            Executor.open_sync(options.root, policy_file(options), tools=tools, store=store, code=True) as executor,
+            Executor.open_sync(
+                options.root, policy_file(options), tools=tools, store=store, code=True, last_resort=RepairModel()
+            ) as executor,
         ):
             start_exporting(executor.telemetry)
             call = {"name": options.tool, "arguments": written}

@@ -241,6 +241,9 @@ def _ready(
         say(*tell_store(options))
         if mcp:
             say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
+        if mcp and options.providers:
+            names = " or ".join(escaped(one, 60) for one in options.providers)
+            say(f"MCP clients without a token log in with {names}: they use {base}/mcp.")
         say(*console)
     sys.stdout.flush()
 

@@ -56,6 +56,7 @@ def treatment(options: Namespace, policy: Policy) -> Options:
     """How answers are treated."""
     treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
     options.observe = treated.observe or watches(policy)
+    options.providers = [one.name for one in policy.identity]
     return treated
 
 
@@ -135,9 +136,10 @@ def _own_tools(options: Namespace, policy: Policy, seat: Seat | None, store: Sto
     if not policy.servers:
         raise ConfigError("`--servers`: the policy has no MCP server; add one as [servers.NAME]")
     from rightcall.executor.executor import Executor
+    from rightcall.models import RepairModel
     from rightcall.server.own_tools import OwnTools
 
-    executor = Executor.open(options.root, policy_file(options), code=False, store=store)
+    executor = Executor.open(options.root, policy_file(options), code=False, store=store, last_resort=RepairModel())
     executor.reach = None if seat is None else seat.opening("tools")
     return OwnTools(executor)
 

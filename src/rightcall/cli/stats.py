@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import (
+    InputError,
     database_of,
     json_option,
     look_into,
@@ -21,6 +22,7 @@ from rightcall.cli.options import (
     policy_of,
     server_of,
     store_options,
+    whole_number,
 )
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
@@ -44,6 +46,7 @@ from rightcall.record.calls import OBSERVED, Period
 from rightcall.record.listing import Observed, read_observed
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
+from rightcall.record.value import PROMPT
 
 # ── the report ──
 # The figures of `rightcall stats` for people: the design's widget with bars, and the metrics beside their targets.
@@ -301,6 +304,7 @@ examples:
   rightcall stats
   rightcall stats --as teacher --period 1week
   rightcall stats --period 1hour --watch
+  rightcall stats --value --since 30d
   rightcall stats --json
 """
 
@@ -334,6 +338,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--period", choices=list(PERIODS), default="1day", help="Count this long back from now (default: %(default)s)"
     )
+    parser.add_argument("--value", action="store_true", help="Show what would have failed without RightCall instead")
+    parser.add_argument("--since", metavar="WHEN", help="With --value: since a date or a time ago (default: 7d)")
+    parser.add_argument(
+        "--prompt-tokens", metavar="N", type=whole_number("tokens"), default=PROMPT,
+        help="With --value: tokens of the prompt that a retry sends again (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--watch", action="store_true", help=f"Refresh every {EVERY:g} seconds until Ctrl-C")
     json_option(parser)
     store_options(parser)
@@ -373,6 +383,8 @@ def budget_lines(found: list[dict[str, Any]], style: Style) -> list[str]:
 
 
 def run(options: Namespace) -> int:
+    if options.since is not None and not options.value:
+        raise InputError("`--since` needs `--value`; for the other figures pass `--period`")
     with closing(_opened(options)) as store:
         if options.watch:
             watch(lambda: _lines(store, options), sys.stdout)
@@ -392,6 +404,10 @@ def _opened(options: Namespace) -> "Store":
 
 
 def _lines(store: "Store", options: Namespace) -> list[str]:
+    if options.value:
+        from rightcall.cli.value import value_lines  # late: few ask
+
+        return value_lines(store, options)
     found = store.look(lambda tables: look(tables, options.period, options.caller))
     limited = budgets(store, options)
     if options.json:

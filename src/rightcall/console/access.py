@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 STATIC: Final = "/static/"
 LINK: Final = "/enter/"
-OPEN: Final = ("/login", LINK, STATIC)
-"""What is answered without a session: the login page, login links, and files that are the same for everybody."""
+OPEN: Final = ("/login", "/login/", LINK, STATIC)
+"""What is answered without a session: the login page and logins with an identity provider, login links, and files that
+are the same for everybody."""
 SAFE: Final = frozenset(("GET", "HEAD"))
 
 POLICY: Final = (

@@ -30,7 +30,9 @@ from rightcall.console.access import LINK, Address, Doorway, Headers, Hosts, Ori
 from rightcall.console.events import Pulse, stream
 from rightcall.console.page import Kept, Site, render, serve_file
 from rightcall.console.pages import PAGES
+from rightcall.console.signon import SignOn
 from rightcall.errors import ConfigError, StoreError
+from rightcall.identity.speakers import Speakers
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.tables import Store
 from rightcall.server.app import Running, Told, Words, bind
@@ -63,7 +65,7 @@ def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     pulse = Pulse(console.store)
     site = Site(
         console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
-        console.checks, console.passed,
+        console.checks, console.passed, signon=SignOn(Speakers(console.policy), console.store.key()),
     )  # fmt: skip
     app = Starlette(
         routes=[

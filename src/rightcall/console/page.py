@@ -32,6 +32,7 @@ from rightcall.console.access import STATIC, Address, Visitor
 from rightcall.console.bench import Bench
 from rightcall.console.people import still_counts
 from rightcall.console.questions import json_visible, plain_json
+from rightcall.console.signon import SignOn
 from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
@@ -132,6 +133,8 @@ class Site(Struct, frozen=True):
     visits: Visits = field(default_factory=Visits)
     """Of the doctor."""
     guesses: Guesses = field(default_factory=Guesses)
+    signon: SignOn | None = None
+    """Logins with the identity providers of the policy."""
 
 
 def site_of(request: Request) -> Site:

@@ -3,9 +3,11 @@ sessions that these begin.
 
     rightcall people add ─▶ credential ─┐
                                         ├─▶ session (a cookie; only its hash is kept)
-    rightcall console link ─▶ link ─────┘   a link counts once, and for a few minutes
+    rightcall console link ─▶ link ─────┤   a link counts once, and for a few minutes
+    an identity provider ─▶ login ──────┘   its session says itself what its person may do
 
 Every row belongs to a person. Revoking a person removes all of them, and with the next look nothing of them counts.
+Whoever comes by an identity provider is no row of their own: nothing is left of them when their sessions end.
 A token of a caller is none of these: an agent cannot come in, and so cannot approve its own calls.
 """
 
@@ -16,14 +18,15 @@ from hmac import compare_digest
 from secrets import token_hex, token_urlsafe
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
+from rightcall.identity.callers import check_caller
 from rightcall.policy.types import Credential, May
 from rightcall.record.notes import note_change
 from rightcall.record.tables import Tables
-from rightcall.server.access import check_caller
 
 PREFIX: Final = "rcp_"
 """How every credential of a person begins, so that secret scanners and our own redaction know one."""
@@ -36,6 +39,23 @@ MOST_SESSIONS: Final = 50
 """Of one person; the oldest ends first."""
 _MOST_LINKS: Final = 20
 _LONGEST_SECRET: Final = 200
+BY_IDENTITY: Final = "identity:"
+"""How the origin of a session begins that an identity provider vouched for: issuer and subject follow."""
+
+
+class Identified(Struct, frozen=True):
+    """Somebody whom an identity provider has told us of."""
+
+    name: str
+    may: May
+    issuer: str
+    subject: str
+    seconds: int
+    """How long their session lasts."""
+
+    @property
+    def origin(self) -> str:
+        return f"{BY_IDENTITY}{self.issuer} {self.subject}"
 
 
 def add_person(
@@ -62,7 +82,7 @@ def add_person(
 def revoke_person(tables: Tables, name: str, by: str) -> Credential:
     """End everything of a person: credential, links, sessions, and open streams with them. Raises ConfigError."""
     found = [one for one in tables.credentials() if one.person == name]
-    person = next((one for one in found if one.kind == "person"), None)
+    person = next((one for one in found if one.kind == "person" or one.by.startswith(BY_IDENTITY)), None)
     if person is None:
         raise ConfigError(f"unknown person '{escaped(name, 100)}'; `rightcall people list` shows all people")
     _drop(tables, found)
@@ -73,6 +93,13 @@ def revoke_person(tables: Tables, name: str, by: str) -> Credential:
 def people(tables: Tables) -> list[Credential]:
     """Oldest first."""
     return [one for one in tables.credentials() if one.kind == "person"]
+
+
+def identified_people(tables: Tables) -> list[Credential]:
+    """Those who came by an identity provider, each by one of the sessions that count."""
+    now, rows = tables.wall(), [one for one in tables.credentials() if one.kind == "session"]
+    found = {one.person: one for one in rows if one.by.startswith(BY_IDENTITY) and not _has_expired(one, now)}
+    return list(found.values())
 
 
 def person_named(tables: Tables, name: str) -> Credential | None:
@@ -136,18 +163,59 @@ def enter(tables: Tables, secret: str, kind: EntryKind) -> tuple[Credential, str
     return session, text
 
 
+def enter_identified(
+    tables: Tables, who: Identified, login: str, callers: Collection[str] = ()
+) -> tuple[Credential, str] | None:
+    """A new session for whom an identity provider has told us of, and its secret; None where this `login` was used
+    before. Raises ConfigError where the name is somebody else's."""
+    if _found(tables, login, "login") is not None:
+        return None
+    _sweep(tables)
+    sessions = [one for one in tables.credentials() if one.kind == "session"]
+    others = {one.person for one in sessions if one.by != who.origin and one.by.startswith(BY_IDENTITY)}
+    known = {one.person for one in people(tables)}
+    check_caller(who.name, [*callers, *known, *others], "person")
+    if who.name in {*callers, *known, *others}:
+        raise ConfigError(f"the person '{escaped(who.name, 100)}' exists already, and is somebody else")
+    own = [one for one in sessions if one.by == who.origin]
+    _drop(tables, own[: max(0, len(own) - MOST_SESSIONS + 1)])
+    person, text = Credential("", "person", who.name, who.may, "", "", who.origin, ""), token_urlsafe(32)
+    session = _made(tables, person, "session", text, who.seconds, who.origin)
+    tables.put_credential(session)
+    tables.put_credential(_made(tables, person, "login", login, LINK_SECONDS, who.origin))
+    said = {"person": who.name, "with": "identity", "issuer": who.issuer, "subject": who.subject, "may": who.may}
+    note_change(tables, "logged in", who.name, said)
+    return session, text
+
+
+def end_identified(tables: Tables, issuer: str, subject: str) -> None:
+    """Whoever may not come in any more loses the sessions that are left."""
+    origin = f"{BY_IDENTITY}{issuer} {subject}"
+    found = [one for one in tables.credentials() if one.by == origin and one.kind == "session"]
+    _drop(tables, found)
+    for name in dict.fromkeys(one.person for one in found):
+        note_change(tables, "logged out", name, {"person": name, "issuer": issuer, "subject": subject})
+
+
 def session_of(tables: Tables, secret: str) -> Credential | None:
     """The session that a cookie means, with what its person may do at this moment."""
     found = _found(tables, secret, "session")
-    person = None if found is None else person_named(tables, found.person)
-    return None if found is None or person is None else replace(found, may=person.may)
+    may = None if found is None else _right_of(tables, found)
+    return None if found is None or may is None else replace(found, may=may)
+
+
+def _right_of(tables: Tables, session: Credential) -> May | None:
+    """What the person of a session may do now; None: they are gone, or somebody else has the name."""
+    person = person_named(tables, session.person)
+    if session.by.startswith(BY_IDENTITY):
+        return session.may if person is None else None
+    return None if person is None else person.may
 
 
 def still_counts(tables: Tables, session: Credential) -> bool:
     """Whether a session that was let in has not ended since, and its person may do what they could then."""
-    person = person_named(tables, session.person)
     alive = any(one.id == session.id and not _has_expired(one, tables.wall()) for one in tables.credentials())
-    return alive and person is not None and person.may == session.may
+    return alive and _right_of(tables, session) == session.may
 
 
 def leave(tables: Tables, session: Credential) -> None:
@@ -160,7 +228,11 @@ def live_sessions(tables: Tables) -> frozenset[str]:
     now, rows = tables.wall(), tables.credentials()
     known = {one.person for one in rows if one.kind == "person"}
     return frozenset(
-        one.id for one in rows if one.kind == "session" and one.person in known and not _has_expired(one, now)
+        one.id
+        for one in rows
+        if one.kind == "session"
+        and (one.person in known) is not one.by.startswith(BY_IDENTITY)
+        and not _has_expired(one, now)
     )
 
 

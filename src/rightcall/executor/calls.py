@@ -3,11 +3,13 @@
 What a model and its host are told of a call: objections before it was judged, refusals, questions, results.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 from time import perf_counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -26,8 +28,12 @@ from rightcall.policy.effects import word_for
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
-from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables
+from rightcall.record.notes import Rescued
+from rightcall.record.tables import NO_IDENTITY, NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables
 from rightcall.types import Batch, Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate.last_resort import Attempt
 
 LONGEST_EMISSION = 4000
 """Characters of what a model wrote that a record keeps; its digest covers the whole."""
@@ -76,6 +82,24 @@ class Who(Struct, frozen=True):
     """Digest of the rule packs, where there are any."""
 
 
+_SPEAKS: ContextVar[tuple[str, str]] = ContextVar("identity", default=NO_IDENTITY)
+
+
+@contextmanager
+def spoken_for(identity: tuple[str, str]) -> Generator[None]:
+    """The calls that begin meanwhile, in this task and those it starts, are of this identity: issuer and subject."""
+    token = _SPEAKS.set(identity if identity[0] else NO_IDENTITY)
+    try:
+        yield
+    finally:
+        _SPEAKS.reset(token)
+
+
+def identity_now() -> tuple[str, str]:
+    """Whose calls begin now, as the identity provider says; empty where none does."""
+    return _SPEAKS.get()
+
+
 def who_of(caller: object, context: object, step: object, turn: object, provider: str) -> Who:
     """Raises CallError for what no caller, chat, step or turn can be called."""
     within = (check_label("context", context), check_label("step", step))
@@ -114,9 +138,14 @@ class Written(Struct, frozen=True):
     text: str | None = None
     gate: Gate | None = None
     """Who checked it: under another policy it has to be checked again."""
+    refused: Verdict | None = None
+    """The verdict before a model put the call together, where one did."""
 
     def checked_by(self, gate: Gate) -> "Written":
-        """The same, as another gate sees it. What is refused stays refused."""
+        """The same, as another gate sees it. What is refused stays refused; and what a model has put together is, under
+        another policy than the one that let it be asked."""
+        if self.refused is not None and self.gate is not gate:
+            return replace(self, verdict=self.refused, refused=None, gate=gate)
         found = self.verdict.found
         if self.gate is gate or found is None or not self.verdict.ok:
             return self
@@ -176,6 +205,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         effects=_in_order(request.effects) if request else (),
         rights=request.rights.digest if request else "",
         inputs=_inputs(request, redactor, whole=params is given) if request else NO_INPUTS,
+        identity=identity_now(),
     )
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
         body = replace(
@@ -326,13 +356,18 @@ def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
         return call_body(written, who, None, redactor)
     except Exception:
         log.exception("rightcall: a call could not be recorded")
-        return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
+        return CallBody(
+            who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider, identity=identity_now()
+        )  # fmt: skip
 
 
 def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
         return redact_text(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
+    if (unread := written.verdict.unread) is not None:
+        name = redact_text(unread.name, LONGEST_VALUE, written.arguments, redactor)
+        return {"name": name, "arguments": redact_text(unread.arguments, LONGEST_EMISSION, written.arguments, redactor)}
     if found is None:
         return redact_text(written.name, LONGEST_VALUE, written.arguments, redactor)
     name = redact_text(found.name, LONGEST_VALUE, written.arguments, redactor)
@@ -419,6 +454,30 @@ def groups(calls: list[Written], alone: Callable[[Written], bool]) -> Iterator[l
         yield together
 
 
+async def rescue(written: Written, toolbox: Toolbox, who: Who, hear: Callable[[Rescued], object]) -> Written:
+    """The call after the last resort was asked. Only about one that its caller may use, and that is refused for nothing
+    but its form. `hear` is told of each attempt."""
+    verdict, gate = written.verdict, toolbox.gate
+    meant = verdict.call or verdict.found or verdict.unread
+    if verdict.ok or gate.last_resort is None or meant is None:
+        return written
+    named = replace(written, name=meant.name)
+    against = objection(named, equipped(named, toolbox), toolbox, toolbox.rights_of(who.caller))
+    if against is None or against.rule != "validation":
+        return written
+
+    def told(attempt: "Attempt") -> None:
+        asked = attempt.rescue
+        rescued = Rescued(
+            who.caller, who.context, attempt.tool, asked.model, taken=not attempt.refused, why=attempt.refused,
+            tokens=asked.tokens, seconds=asked.seconds, cached=asked.cached,
+        )  # fmt: skip
+        hear(rescued)
+
+    better = await gate.rescue(verdict, told)
+    return written if better is verdict else replace(named, verdict=better, gate=gate, refused=verdict)
+
+
 # ── what a model and its host are told ────────────────────────────────────────────────────────────────────────────────
 
 # ── hints ──
@@ -495,6 +554,7 @@ def _inside(verdict: Verdict, batch: Batch | None, toolbox: Toolbox) -> list[Inn
 
 
 _COMES_BACK = "It restarts by itself. Resend the identical call later, or continue without this tool."
+_AFTER_LOGIN = "A person has to log in first. Resend the identical call after that, or continue without this tool."
 STUBBORN = 3
 """Refusals of the same call from which on the hint changes."""
 
@@ -555,7 +615,8 @@ def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
 def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
     missing = "" if toolbox.servers is None else toolbox.servers.missing(name)
     if missing:
-        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", _COMES_BACK)
+        hint = _AFTER_LOGIN if "rightcall login" in missing else _COMES_BACK
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", hint)
     from rightcall.gate.examples import unknown_tool_hint
 
     names = [one.tool.name for one in toolbox.usable(rights)]

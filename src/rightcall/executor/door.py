@@ -52,7 +52,7 @@ from rightcall.executor.rights import (
 )
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
-from rightcall.policy.trust import Stops, folder_stop
+from rightcall.policy.trust import stops_of_folders
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.admission import (
@@ -211,7 +211,7 @@ class Door:
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store), self._policy.current)
-        self._stops = None if self._file is not None else Stops(folder_stop(self.root))
+        self._stops = None if self._file is not None else stops_of_folders(self.root)
         """Where it says that the folder is paused: its policy, and so its store, may be gone."""
         self._renew_redactor()
         self._loops = LoopNews()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from rightcall import suggest_keywords
+from rightcall import LateLog, suggest_keywords
 from rightcall.base.secrets import Redactor
 from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
@@ -70,11 +70,14 @@ if TYPE_CHECKING:
     from rightcall.executor.servers import Servers
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
+    from rightcall.gate.last_resort import LastResort
     from rightcall.policy.settings import Policy, Server
     from rightcall.policy.types import Approval, Pause
-    from rightcall.record.notes import Confirmation
+    from rightcall.record.notes import Confirmation, Rescued
     from rightcall.record.tables import Clock
 
+
+log = LateLog()
 
 F = TypeVar("F", bound=Callable[..., Any])
 PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
@@ -163,16 +166,17 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
-        code: bool | None = None, servers: bool = True,
+        code: bool | None = None, servers: bool = True, last_resort: LastResort | None = None,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
         entering. `code` True adds the tools that ship with us to `tools`; without `tools` they are there unless it
         is False. `servers` False leaves out those of the policy's servers,
-        which are started by the first call or listing that needs them."""
+        which are started by the first call or listing that needs them. `last_resort` asks the model of `[gate.llm]`
+        about calls that nothing can repair: `rightcall.models.RepairModel()`."""
         if ask is not None and not callable(ask):
             raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
-        gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
+        gate = {"packs": laid_over, "provider": provider, "on_event": on_event, "last_resort": last_resort}
         given = listed(tools)
         ours = not given if code is None else code
         opened = cls.__new__(cls)
@@ -213,6 +217,8 @@ class Executor:
             self._redactor = self._new_redactor()
             self._note_policy("loaded")
             self._warn_of_notices()
+            if current.llm is not None and self._setup.gate.get("last_resort") is None:
+                log.warning("rightcall: [gate.llm] asks no model here; pass `last_resort=RepairModel()` to open")
 
     def close(self) -> None:
         """Everything that was recorded is on disk, the servers that were started have ended; a store that was handed in
@@ -470,6 +476,8 @@ class Executor:
         self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, span: Span = NO_SPAN
     ) -> Outcome:
         now = self.telemetry.now
+        if not written.verdict.ok and self._toolbox.gate.last_resort is not None:
+            written = await self._rescued(written, who)
         outcome = await self._through(written, who, approval, tighter)
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
@@ -489,6 +497,17 @@ class Executor:
                 return nobody_answered(outcome)
             case "waiting":
                 return asked_in_vain(outcome, trouble) if trouble else outcome
+
+    async def _rescued(self, written: Written, who: Who) -> Written:
+        """After a model was asked about a call that nothing could repair; the attempt is recorded."""
+        from rightcall.executor.calls import rescue
+        from rightcall.record.notes import note_rescue
+
+        def hear(rescued: Rescued) -> None:
+            told = replace(rescued, context=self._hidden(rescued.context))
+            self.store.later(lambda t: note_rescue(t, told))
+
+        return await rescue(written, self._now(), who, hear)
 
     async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""

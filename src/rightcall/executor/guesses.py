@@ -62,7 +62,7 @@ _PLACES = frozenset(
     ("source", "sources", "src", "destination", "dest", "dst", "target", "targets", "root", "from", "to", "location",
      "input", "inputs", "output", "document", "documents", "attachment", "attachments", "image", "cwd", "resource",
      "old", "new", "include", "in", "out", "fname", "img", "config", "template", "database", "asset", "assets",
-     "entry", "entries", "notebook", "workbook", "archive", "doc", "docs")
+     "entry", "entries", "notebook", "workbook", "archive", "doc", "docs", "glob", "globs")
 )  # fmt: skip
 """Names of paths that also mean other things: a value counts only where it looks like a path."""
 _PLACE_ENDS = ("saveto", "saveas", "writeto", "exportto", "copyto", "moveto", "readfrom", "loadfrom", "importfrom")
@@ -121,6 +121,17 @@ def kind_of(name: str) -> Kind:
     return "place" if about or plain in _PLACES or plain.endswith(_PLACE_ENDS) else ""
 
 
+@lru_cache(1024)
+def is_typed(name: str) -> bool:
+    """Whether an argument of this name holds what is typed, for a tool that is called after a shell."""
+    return plain_name(name).rstrip("0123456789") in _TYPED
+
+
+_TYPED = frozenset(
+    ("input", "text", "data", "keys", "line", "lines", "stdin", "content", "string", "characters", "message", "code")
+)
+
+
 def may_be_json(value: Any) -> bool:
     return type(value) is str and value[:1] in _BEFORE and value.lstrip("\ufeff \t\r\n")[:1] in _OPENING
 
@@ -130,10 +141,12 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 """How a text begins in which JSON does: one look settles most."""
 
 
-def may_hold(arguments: Mapping[str, Any]) -> bool:
+def may_hold(arguments: Mapping[str, Any], tool: str) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
+    if _language_named(tool) == "" and any(map(is_typed, arguments)):
+        return True
     for name, value in arguments.items():
-        if type(value) in _NESTED or kind_of(name) in _JUDGED or name == "input" or may_be_json(value):
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
             return True
     return False
 
@@ -294,6 +307,8 @@ def _is_address(plain: str, kind: Kind, bare: str) -> bool:
     scheme = _SCHEME.match(bare)
     if scheme is None:
         return plain in _NO_FILES and bare[0] not in "/.~\\"
+    if "." in scheme[1] and not scheme[2]:  # `server.key:10`, `server.key::$DATA`
+        return False
     return scheme[1].lower() in _OF_THE_WEB or not (scheme[2] or _climbs(bare))
 
 
@@ -553,7 +568,7 @@ class _Beside(Struct, frozen=True):
 
 
 def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]:
-    kind, unsure = kind_of(name), plain_name(name) in _UNSURE
+    kind, unsure = kind_of(name), plain_name(name) in _UNSURE or is_typed(name)
     if kind == "url":
         if not unsure or ":/" in (text := str(value)) or ":\\" in text:
             yield from _values(beside, top, value, True, True)
@@ -561,7 +576,7 @@ def _named(beside: _Beside, top: str, name: str, value: Any) -> Iterator[_Given]
         kind == "command"
         or (kind == "program" and beside.words())
         or (kind == "code" and (_says_language(beside.around) or _language_named(beside.tool) is not None))
-        or (name == "input" and _language_named(beside.tool) == "")  # typed into a shell
+        or (is_typed(name) and _language_named(beside.tool) == "")
     ):
         beside = replace(beside, is_code=kind == "code")
         yield from _values(beside, top, value, False, not unsure)

@@ -178,7 +178,9 @@ def build_request(
     )
     foreign = equipped.local is None or not equipped.local.rooted
     named = rules.paths or rules.patches or inner or (ground.guesses and not tool.is_described)
-    by_name = foreign and not tool.is_described and may_hold(call.arguments)  # ours declare what they take
+    by_name = (
+        foreign and not tool.is_described and may_hold(call.arguments, ground.called or tool.name)
+    )  # ours declare what they take
     judged = inner or rules.commands or rules.urls or by_name
     if named or judged or rules.globs:
         request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
@@ -384,9 +386,13 @@ def _refused_wildcards(written: Iterable[str], rights: Rights, ground: "Patterne
     said = rights.paths
     rules = path_rules(said.deny, said.allow, said.dotfiles)
     for pattern in written:
-        rule = pattern_rule(pattern, said, rules, ground, shown=False)
+        rule = pattern_rule(pattern, said, rules, ground, shown=_NARROW.search(pattern) is not None)
         if rule is not None and rule != UNJUDGED:
             yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
+
+
+_NARROW = regex(r"(?:\A|[/\\])[^/\\.*?\[{]{3,}[^/\\]*\Z")
+"""A pattern whose name begins with a word, so that it means few files: `server.k*`. Those on the disk are looked at."""
 
 
 def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[tuple[Tool, Mapping[str, Any]]]:

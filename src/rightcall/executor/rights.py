@@ -34,6 +34,7 @@ from rightcall.policy.settings import (
     Server,
     Window,
     rights_of,
+    settings_of,
     with_digest,
 )
 from rightcall.policy.types import Decision, Finding, Request
@@ -64,7 +65,7 @@ def door_rights(
     """`server` is the policy's word on the server whose tools these are; `strict`: only such a word permits them."""
     # the gateway asks where nobody says what its servers may do; any other host asks its own user
     rights = rights_of(policy.settings, caller, "ask" if strict else None)
-    own = policy.settings.callers.get(caller) or CallerSettings()
+    own = settings_of(policy.settings, caller) or CallerSettings()
     bound = own.only is not None or own.stage is not None  # the policy names what this caller may use
     permit = "" if bound else f"server:{server.name}" if server is not None else "" if strict else f"host:{host}"
     approval = rights.approval

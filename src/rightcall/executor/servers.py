@@ -112,7 +112,8 @@ class Servers:
         for server, why in self.source.away().items():
             start = words_of(_prefix(servers[server]) if server in servers else server)
             if words[: len(start)] == start or words_of(server) == words[: len(words_of(server))]:
-                return f"the server {escaped(server, 100)} {why}. [servers.{escaped(server, 100)}] says how it starts"
+                told = f"the server {escaped(server, 100)} {why}"
+                return told if "login" in why else f"{told}. [servers.{escaped(server, 100)}] says how it starts"
         return ""
 
     def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox]) -> Toolbox:

@@ -35,6 +35,7 @@ from rightcall.types import Call, Event, Place, Problem, Reading, ReasoningMode,
 if TYPE_CHECKING:
     from rightcall.base.telemetry import Telemetry
     from rightcall.gate.judge import Terms
+    from rightcall.gate.last_resort import Attempt, LastResort
     from rightcall.gate.recover.window import Format
     from rightcall.gate.repair.arguments import ToolRepair
     from rightcall.gate.stream import Stream
@@ -57,7 +58,7 @@ def _figures(counter: Counter) -> dict[str, Any]:
     calls, failures = sum(counter), counter[-1]
     return {
         "total_calls": calls,
-        "normalizations": dict(zip(NAMES, counter, strict=True)),
+        "normalizations": {name: n for name, n in zip(NAMES, counter, strict=True) if n or name != "llm"},
         "failures": failures,
         "success_rate": (calls - failures) / max(calls, 1) * 100 if calls else 100.0,
     }
@@ -89,6 +90,8 @@ class Gate:
     `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
     `reasoning="open"` says that the prompt ends inside of the model's reasoning, so that calls before its closing tag
     do not count; without it the policy's word on the `model` and the provider holds.
+    `last_resort`, such as `rightcall.models.RepairModel()`, asks the model of `[gate.llm]` about calls that no strategy
+    can repair. Only `acheck`, `aread` and `rescue` use it.
 
     A gate can be copied and pickled: the other one has the same tools, policy and rules, and counts from zero.
     """
@@ -107,6 +110,7 @@ class Gate:
         formats: Iterable[Format] = (),
         reasoning: ReasoningMode | None = None,
         model: str | None = None,
+        last_resort: LastResort | None = None,
     ) -> None:
         self.policy = load_policy(policy)
         self.provider = provider or "unknown"
@@ -130,6 +134,7 @@ class Gate:
         """What calls inside a batch are held against: a door knows rules of more tools than are listed to it."""
         self._max_text = self.policy.max_text
         self._on_event = on_event
+        self.last_resort = last_resort
         self._repairs = dict(repairs or {})
         self.formats = _formats(formats)
         self._open_stream: Callable[[bool], Stream] | None = None
@@ -193,6 +198,41 @@ class Gate:
         from rightcall.gate.stream import read_message
 
         return read_message(self.stream, self.check, message, finish_reason)
+
+    async def acheck(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
+        """As `check`; where no strategy helps, the last resort is asked."""
+        return await self.rescue(self.check(name, arguments, call_id=call_id))
+
+    async def aread(self, message: Any, finish_reason: str | None = None) -> Reading:
+        """As `read`; where no strategy helps, the last resort is asked about the call."""
+        reading = self.read(message, finish_reason)
+        if self.last_resort is None or all(verdict.ok for verdict in reading.calls):
+            return reading
+        return replace(reading, calls=tuple([await self.rescue(verdict) for verdict in reading.calls]))
+
+    async def rescue(self, verdict: Verdict, hear: Callable[[Attempt], object] | None = None) -> Verdict:
+        """The verdict on the same call after the last resort was asked; the same one where there is none, or where it
+        does not help. `hear` is told of an attempt, for the record."""
+        policy, asking = self.policy, self.last_resort
+        if verdict.ok or asking is None or policy.llm is None or not policy.for_provider(self.provider).enabled:
+            return verdict
+        from rightcall.gate.last_resort import rescue_call  # late: nearly every call is repaired or refused before it
+
+        better, attempt = await rescue_call(verdict, self.catalog, policy, asking, self._judge_quietly)
+        if attempt is not None and hear is not None:
+            hear(attempt)
+        if better is not verdict and better.call is not None:
+            counter = self._counter(better.call.name)
+            counter[NAMES.index("failed")] -= counter[NAMES.index("failed")] > 0
+            counter[NAMES.index("llm")] += 1
+            self._tell(better.call.name, better, better.call.id)
+        return better
+
+    def _judge_quietly(self, name: str, arguments: Any, call_id: str | None) -> Verdict:
+        """The verdict on an answer of the last resort, which is no call of its own."""
+        from rightcall.gate.judge import judge
+
+        return judge(name, arguments, self._terms(), call_id)
 
     def read_many(self, messages: Iterable[Any], finish_reason: str | None = None) -> list[Reading]:
         """What `read` says of each text or message, in order. One that cannot be read does not stop the others: its
@@ -267,6 +307,8 @@ class Gate:
                     f"a Gate with `{what}` = {function!r:.80} cannot be pickled: another process cannot import that "
                     "function. Define it with `def` at the top of a module, or build the Gate in the other process"
                 )
+        if self.last_resort is not None:
+            raise TypeError("a Gate with `last_resort` cannot be pickled: build it in the other process")
         if self.formats:
             names = ", ".join(one.name for one in self.formats)
             raise TypeError(f"a Gate with `formats` ({names:.80}) cannot be pickled: build it in the other process")
@@ -274,7 +316,10 @@ class Gate:
 
     def _arguments(self) -> dict[str, Any]:
         """What makes the same gate again. The policy is the one in force, not the file as it is by now."""
-        callables = {"on_event": self._on_event, "repairs": dict(self._repairs), "formats": self.formats}
+        callables = {
+            "on_event": self._on_event, "repairs": dict(self._repairs), "formats": self.formats,
+            "last_resort": self.last_resort,
+        }  # fmt: skip
         return {**self._given, "policy": self.policy, **callables}
 
     def is_sound(self, arguments: Any) -> bool:
@@ -293,7 +338,7 @@ class Gate:
         return self._counters
 
     def _counter(self, tool: str) -> Counter:
-        return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
+        return self._counters.setdefault(tool, [0] * len(NAMES))
 
     def _make_ready(self, tool: Tool) -> None:
         if tool.decides is not None:

@@ -408,7 +408,15 @@ def _verdict(written: Call, tool: Tool, value: Any, found: ArgumentsRead, log: L
         strategy=used(repairs) if ok else "failed",
         mode=mode,
         retry=not ok and can_retry(faults),
+        unread=None if ok else _unread(written, tool, faults),
     )
+
+
+def _unread(written: Call, tool: Tool, faults: tuple[Problem, ...]) -> Call | None:
+    """The text of arguments that could not be read with certainty."""
+    if type(written.arguments) is not str or not any(fault.code == "unreadable" for fault in faults):
+        return None
+    return Call(tool.name, written.arguments, written.id)
 
 
 def _few(faults: list[Problem]) -> tuple[Problem, ...]:

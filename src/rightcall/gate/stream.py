@@ -199,6 +199,10 @@ class Stream:
             name = self._tools.undecorated(take.name)
             readable = is_object(found.arguments) or verdict.ok  # a list may have been mended
             found = Call(name, found.arguments, found.id, "text") if readable else None
+        unread = verdict.unread
+        if not verdict.ok and take.source and any(problem.code == "unreadable" for problem in verdict.problems):
+            tool = self._tools.name(take.name)
+            unread = None if tool is None else Call(tool, take.source, take.id, "text")
         call = verdict.call
         if call is not None and type(call.arguments) is ArgumentsRead:  # what the host watches is what the model wrote
             call = replace(call, arguments=call.arguments.value)
@@ -208,7 +212,7 @@ class Stream:
                 if call is verdict.found and found is not None and found.name == call.name
                 else replace(call, origin="text")
             )
-        return replace(verdict, call=call, found=found)
+        return replace(verdict, call=call, found=found, unread=unread)
 
     def _refused(self, take: Take) -> Verdict:
         """Markup of a call that holds none that could run."""
@@ -223,7 +227,10 @@ class Stream:
             problem = Problem("truncated", "", f"The {about} is truncated; resend it complete")
         else:
             problem = Problem(fault_code(take.fault), "", f"The {about} could not be read: {escaped(take.fault, 300)}")
-        return replace(_refusal(problem, f"⚠️ Invalid {about}. {problem.message}."), truncated=bool(take.cut))
+        tool = self._tools.name(take.name) if take.source and problem.code == "unreadable" else None
+        unread = None if tool is None else Call(tool, take.source, take.id, "text")
+        refusal = _refusal(problem, f"⚠️ Invalid {about}. {problem.message}.")
+        return replace(refusal, truncated=bool(take.cut), unread=unread)
 
 
 def _refusal(problem: Problem, hint: str) -> Verdict:

@@ -475,6 +475,10 @@ def _names_servers(policy: Policy, _host: str) -> bool:
     return bool(policy.servers) or any("/" in name or name.startswith("mcp__") for name in policy.tools)
 
 
+def _names_a_model(policy: Policy, _host: str) -> bool:
+    return policy.llm is not None
+
+
 GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
@@ -494,6 +498,11 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`write` or `execute` = \"ask\"; `[policy.approval]` `tools`; `[servers.NAME]` `ask`", _SILENT,
         "the host cannot ask, so such a call is denied; a person approves its id, and the model calls again", _asks,
+    ),
+    Gap(
+        "`[gate.llm]`", _OTHERS,
+        "the host waits for an answer at once, so no model is asked; it holds at the proxy, and for tools that "
+        "RightCall runs", _names_a_model,
     ),
     Gap(
         "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,

@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, Final, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from msgspec import Raw, json
@@ -36,21 +36,25 @@ from rightcall.base.http.answers import (
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.errors import CallError, ConfigError
+from rightcall.errors import CallError, ConfigError, IdentityError
 from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era, one_line
 from rightcall.mcp.session import (
     FORGOTTEN,
     Cause,
     Heard,
     Link,
+    LoginMissing,
     ServerGone,
     ServerSlow,
     Session,
     SessionExpired,
     spawn,
 )
-from rightcall.mcp.upstream import Hello, SpeaksBoth, environment, filled, greet, listed_tools
+from rightcall.mcp.upstream import Hello, Opening, SpeaksBoth, environment, filled, greet, listed_tools
 from rightcall.policy.settings import Server
+
+if TYPE_CHECKING:
+    from rightcall.identity.logins import Access, TokenAccess
 
 # ── streamable HTTP ──
 # A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
@@ -76,12 +80,14 @@ class _Place(NamedTuple):
 
 
 class HttpLink:
-    """The way to one server over HTTP."""
+    """The way to one server over HTTP. `caller` is whose login is used, where each has one of its own."""
 
     first = 1
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, caller: str = "") -> None:
         self._server = server
+        self._caller = caller
+        self._access: Access | TokenAccess | None = None
         self._heard: Heard | None = None
         self._client: Client | None = None
         self._target = "/"
@@ -101,6 +107,12 @@ class HttpLink:
             rule = f"[servers.{self._server.name}] url"
             address = read_address(f"{parts.scheme}://{parts.netloc}", rule, "keys come from the client, in a header")
         except ConfigError as wrong:
+            raise ServerGone(str(wrong)) from None
+        from rightcall.identity.logins import access_of  # late: servers that are processes need nothing of it
+
+        try:
+            self._access = access_of(self._server, self._caller)
+        except IdentityError as wrong:
             raise ServerGone(str(wrong)) from None
         self._client = Client(address, _LIMITS)
         own = filled(self._server.headers, f"[servers.{self._server.name}] headers")
@@ -131,7 +143,7 @@ class HttpLink:
 
     async def aclose(self) -> None:
         if self._session is not None and not self._is_lost:
-            with suppress(HttpError, CallError, TimeoutError):
+            with suppress(HttpError, CallError, IdentityError, TimeoutError):
                 async with asyncio.timeout(2.0):
                     (await self._send("DELETE", b"", {})).release()
         self._is_lost = True
@@ -157,6 +169,9 @@ class HttpLink:
             why = escaped(str(error), 300)
         except TooLong:
             why = "it sent an event that does not end"
+        except IdentityError as error:
+            self._fail(id, LoginMissing(str(error)))
+            return
         self._fail(id, ServerGone(why))
 
     async def _answered(self, id: int, incoming: Incoming) -> None:
@@ -167,7 +182,7 @@ class HttpLink:
             self._session = given.decode("latin-1")
         if status == 404 and self._session is not None and kind != b"application/json":
             self._forgotten(id)
-        elif kind == b"application/json":
+        elif kind == b"application/json" and not 300 <= status < 400:
             await self._whole(id, incoming)
         elif status < 300 and kind == b"text/event-stream":
             await self._followed(id, incoming)
@@ -192,8 +207,8 @@ class HttpLink:
             where = escaped(header_of(incoming.headers, b"location").decode("latin-1"), 200)
             self._fail(id, ServerGone(f"it has moved to {where}: write that into [servers.{self._server.name}] url"))
         elif status in (401, 403):
-            told = f"status {status}: it wants credentials, which [servers.{self._server.name}] headers can give"
-            self._fail(id, ServerGone(f"it answered with {told}"))
+            told = f"it does not accept what [servers.{self._server.name}] sends to identify us"
+            self._fail(id, ServerGone(f"it answered with status {status}: {told}"))
         elif 400 <= status < 500:
             error = {"code": METHOD_NOT_FOUND, "message": f"the server answered with status {status}"}
             self._heard.message(json.encode({"jsonrpc": "2.0", "id": id, "error": error}), id)
@@ -241,7 +256,7 @@ class HttpLink:
     async def _told(self, body: bytes, before: asyncio.Task[None] | None) -> None:
         if before is not None and not before.done():
             await asyncio.wait([before])
-        with suppress(HttpError, CallError):
+        with suppress(HttpError, CallError, IdentityError):
             (await self._send("POST", body, {})).release()
 
     async def _listen(self) -> None:
@@ -260,7 +275,7 @@ class HttpLink:
                         return
                 finally:
                     incoming.release()
-            except (HttpError, CallError, TooLong):
+            except (HttpError, CallError, IdentityError, TooLong):
                 pass
             await asyncio.sleep(max(pause, place.pause))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -278,7 +293,22 @@ class HttpLink:
         if self._version and "mcp-protocol-version" not in headers:
             sent.append((b"mcp-protocol-version", self._version.encode()))
         sent += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
-        return await self._client.send(method, self._target, sent, body)
+        access = self._access
+        if access is None:
+            return await self._client.send(method, self._target, sent, body)
+        for is_last in (False, True):  # a second time with another token, where there is one
+            login = await access.headers(method)
+            incoming = await self._client.send(method, self._target, [*login, *sent], body)
+            if incoming.status not in (401, 403):
+                break
+            try:
+                if not await access.refused(incoming, login, is_last=is_last):
+                    break
+            except BaseException:
+                incoming.release()
+                raise
+            incoming.release()
+        return incoming
 
     def _fail(self, id: int, why: ServerGone) -> None:
         if self._heard is not None:
@@ -607,6 +637,11 @@ def open_link(server: Server) -> Link:
     return HttpLink(server) if server.url else ProcessLink(server)
 
 
+def for_caller(opening: Opening, caller: str) -> Opening:
+    """The same ways, with this caller's own login at servers where each has one."""
+    return lambda server: HttpLink(server, caller) if server.per_caller else opening(server)
+
+
 # ── the tools of a server ──
 # Asks an MCP server for its tools, once: it is started, introduced to, listed and ended.
 
@@ -616,30 +651,41 @@ _STARTING = 30.0
 
 def learn_tools(server: Server) -> list[dict[str, Any]]:
     """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
+    return _learn(server, 1)[0]
+
+
+def _learn(server: Server, times: int) -> list[list[dict[str, Any]]]:
     try:
-        return [json.decode(one) for one in asyncio.run(_list_once(server))]
+        lists = asyncio.run(_list_often(server, times))
+        return [[json.decode(one) for one in found] for found in lists]
     except ServerSlow as fault:
         raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
     except ServerGone as fault:  # whose words are a sentence of their own
         raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
 
 
-async def _list_once(server: Server) -> list[Raw]:
+def learn_twice(server: Server) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Its tools, and again as it lists them when it is asked a second time: some tell another list then."""
+    first, second = _learn(server, 2)
+    return first, second
+
+
+async def _list_often(server: Server, times: int) -> list[list[Raw]]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
-        return await _ask_server(server, hello)
+        return await _ask_server(server, hello, times)
     except SpeaksBoth:
-        return await _ask_server(server, hello, only="new")
+        return await _ask_server(server, hello, times, only="new")
     except ServerGone:  # some of the old era end at a question before the handshake
-        return await _ask_server(server, hello, only="old")
+        return await _ask_server(server, hello, times, only="old")
 
 
-async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
-    session = Session(ProcessLink(server), _Nobody())
+async def _ask_server(server: Server, hello: Hello, times: int, *, only: Era | None = None) -> list[list[Raw]]:
+    session = Session(open_link(server), _Nobody())
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
-        return await listed_tools(session, hello, _STARTING)
+        return [await listed_tools(session, hello, _STARTING) for _ in range(times)]
     finally:
         await session.aclose()
 

@@ -39,6 +39,10 @@ class ServerGone(Exception):
     """The server cannot be reached, did not start, or has ended. The message is for people and models."""
 
 
+class LoginMissing(ServerGone):
+    """The server wants a login, and nothing was done about this request. The message says what a person runs."""
+
+
 class SessionExpired(ServerGone):
     """The server has forgotten the session, and so has done nothing about this request: it can be made again."""
 

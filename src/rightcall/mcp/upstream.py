@@ -31,7 +31,7 @@ from rightcall.mcp.messages import (
     mapping,
     value,
 )
-from rightcall.mcp.session import FORGOTTEN, Agreed, Cause, Link, ServerGone, ServerSlow, Session
+from rightcall.mcp.session import FORGOTTEN, Agreed, Cause, Link, LoginMissing, ServerGone, ServerSlow, Session
 from rightcall.policy.settings import Server
 
 # ── the environment ──
@@ -265,6 +265,9 @@ STEADY = 30.0
 PATIENCE = 2.0
 """A call waits for a server that is tried again within so many seconds; for another it is told why not."""
 
+LOGIN_PAUSE: Final = 1.0
+"""Seconds between two looks whether somebody has logged in. Until then nothing is sent."""
+
 State = Literal["off", "starting", "ready", "waiting"]
 Opening = Callable[[Server], Link]
 
@@ -304,6 +307,9 @@ class Upstream:
         self._gone: asyncio.Future[str] | None = None
         self._pause = FIRST_PAUSE
         self._retry_at = 0.0
+        self.awaits_login = False
+        """It is there, and wants somebody to log in first."""
+        self._sooner = asyncio.Event()
         self._began = 0.0
         self._only: Era | None = None
         """The era that is left where greeting it in the other has ended it: some servers take no question before the
@@ -320,9 +326,8 @@ class Upstream:
         now, before = server, self.server
         if now is None or not now.enabled:
             return False
-        ways = [(one.command, one.url, dict(one.env), one.cwd, dict(one.headers)) for one in (now, before)]
         self.server = now
-        return ways[0] == ways[1]
+        return _way(now) == _way(before)
 
     @property
     def is_new(self) -> bool:
@@ -330,7 +335,12 @@ class Upstream:
         return self.state == "starting" and not self._is_tried.is_set()
 
     async def tried(self, seconds: float) -> None:
-        """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait."""
+        """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait, but
+        for a look whether somebody has logged in."""
+        if self.awaits_login:
+            with suppress(ServerGone):
+                await self.ready(seconds)
+            return
         left = self._began + seconds - asyncio.get_running_loop().time()
         if self._is_tried.is_set() or left <= 0:
             return
@@ -349,9 +359,14 @@ class Upstream:
         self.start()
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
+        tried = self.starts
         while self.state != "ready" or self._session is None:
             left = until - loop.time()
-            if left <= 0 or (self.state == "waiting" and self._retry_at - loop.time() > PATIENCE):
+            if self.state == "waiting" and self.awaits_login:
+                if self.starts > tried:
+                    raise LoginMissing(self.problem)
+                self._sooner.set()  # somebody may have logged in just now
+            elif left <= 0 or (self.state == "waiting" and self._retry_at - loop.time() > PATIENCE):
                 raise ServerGone(self.told())
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
@@ -362,6 +377,8 @@ class Upstream:
         """Where it stands, for people and models."""
         if self.state == "starting":
             return "has not started yet"
+        if self.awaits_login:
+            return f"cannot be used: {self.problem}"
         again = max(0.0, self._retry_at - asyncio.get_running_loop().time())
         return f"is not running: {self.problem or 'it was not started'}. It is tried again in {again:.1f} seconds"
 
@@ -394,11 +411,15 @@ class Upstream:
             self.problem = why
             if (works and why == FORGOTTEN) or (only is None and self._only is not None):
                 continue  # whoever waits for its first start waits for the other era too
-            self._retry_at = loop.time() + self._pause
+            self._sooner.clear()
+            pause = LOGIN_PAUSE if self.awaits_login else self._pause
+            self._retry_at = loop.time() + pause
             self._enter("waiting")
             self._joined.left(self, why)
-            await asyncio.sleep(self._pause)
-            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._sooner.wait()
+            self._pause = FIRST_PAUSE if self.awaits_login else min(self._pause * 2, LONGEST_PAUSE)
 
     async def _one_life(self, session: Session) -> str:
         """From the start to the end of one session; why it has ended."""
@@ -412,19 +433,25 @@ class Upstream:
                 except SpeaksBoth:
                     self._only = "new"
                     raise
+                except LoginMissing:
+                    raise
                 except ServerGone:
                     self._only = None if self._only else "old" if self._hello.era == "new" else "new"
                     raise
                 await self._joined.joined(self, session)
         except (ServerGone, ServerSlow) as gone:
+            self.awaits_login = isinstance(gone, LoginMissing)
             return f"it {gone}" if isinstance(gone, ServerSlow) else str(gone)
         except TimeoutError:
+            self.awaits_login = False
             return f"it did not introduce itself within {STARTING:g} seconds"
         except Exception as error:
+            self.awaits_login = False
             log.exception("rightcall: the server %s could not be joined", self.name)
             return f"an error of ours ({type(error).__name__}); the log says more"
         self._session = session
         self.problem = ""
+        self.awaits_login = False
         self._enter("ready")
         return await self._gone
 
@@ -451,6 +478,16 @@ class Upstream:
             self._enter("waiting")
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(why)
+
+
+def _way(server: Server) -> tuple[Any, ...]:
+    """How a server is reached, and who we are there."""
+    login = (
+        server.login, server.client_id, server.client_secret_env, server.private_key, server.issuer, server.scopes,
+        server.per_caller, server.token_env, server.token_command, server.assertion_file, server.exchange_url,
+        server.exchange_client_id,
+    )  # fmt: skip
+    return server.command, server.url, dict(server.env), server.cwd, dict(server.headers), login
 
 
 async def _closed(session: Session) -> None:

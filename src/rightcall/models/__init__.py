@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         run_loop,
         run_loop_sync,
     )
+    from rightcall.models.repair import RepairModel
     from rightcall.models.replies import Model, Turn, answer_of, turn_of
 else:
     __getattr__, __dir__ = front(
@@ -29,11 +30,12 @@ else:
             "answers": "names_in",
             "endpoint": "Endpoint",
             "loop": "AsyncScriptedModel LoopOptions LoopResult OutOfReplies ScriptedModel run_loop run_loop_sync",
+            "repair": "RepairModel",
             "replies": "Model Turn answer_of turn_of",
         },
     )
 
 __all__ = [
-    "AsyncScriptedModel", "Endpoint", "LoopOptions", "LoopResult", "Model", "OutOfReplies", "ScriptedModel", "Turn",
-    "answer_of", "names_in", "run_loop", "run_loop_sync", "turn_of",
+    "AsyncScriptedModel", "Endpoint", "LoopOptions", "LoopResult", "Model", "OutOfReplies", "RepairModel",
+    "ScriptedModel", "Turn", "answer_of", "names_in", "run_loop", "run_loop_sync", "turn_of",
 ]  # fmt: skip

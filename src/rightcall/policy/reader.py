@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -27,6 +27,8 @@ from rightcall.policy.settings import (
     HostSettings,
     IntentMode,
     LeastTier,
+    LlmSettings,
+    LoginKind,
     ModelSettings,
     Policy,
     ProviderSettings,
@@ -43,6 +45,8 @@ from rightcall.policy.values import (
     TABLES,
     Readers,
     bare_address,
+    exact_name,
+    file_path,
     header_values,
     laid_over,
     number,
@@ -247,6 +251,7 @@ _OURS = MappingProxyType(
 _ALLOWED_THERE = {"ALLOW_WRITE_TOOLS": "write", "ALLOW_EXECUTE_TOOLS": "execute"}
 
 _VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+M = TypeVar("M", bound=RouterModel)
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
 
 
@@ -269,11 +274,19 @@ def read_router(source: Source, document: Table) -> RouterSettings:
 
 
 def _model(source: Source, path: KeyPath, value: Any) -> RouterModel:
+    return _endpoint_model(source, path, value, _MODEL, RouterModel(""))
+
+
+def _llm(source: Source, path: KeyPath, value: Any) -> LlmSettings:
+    return _endpoint_model(source, path, value, _LLM, LlmSettings(""))
+
+
+def _endpoint_model(source: Source, path: KeyPath, value: Any, readers: Readers, default: M) -> M:
     table = source.table(path, value)
     for key in table:
         if key.casefold() in ("key", "api_key", "apikey", "token", "secret", "password"):
             raise source.wrong((*path, key), f"a key must not be in a file that others may read: {_USE_KEY_ENV}")
-    model = laid_over(source, path, table, _MODEL, RouterModel(""))
+    model = laid_over(source, path, table, readers, default)
     if not model.url:
         raise source.wrong(path, f'needs `url = "{_EXAMPLE}"`: where the model is')
     return model
@@ -327,6 +340,17 @@ _MODEL: Readers = {
     "headers": _headers,
     "schema": Source.flag,
 }
+_LLM: Readers = {
+    "url": _url,
+    "model": _name,
+    "key_env": _variable,
+    "headers": _headers,
+    "calls": whole(1, 1_000_000),
+    "tokens": whole(1, 1_000_000_000),
+    "seconds": _SECONDS,
+    "timeout": _SECONDS,
+    "side_effects": Source.flag,
+}
 _ROUTER: Readers = {
     "enabled": Source.flag,
     "mode": word(IntentMode),
@@ -372,16 +396,66 @@ def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -
             (*path, "dry_run"),
             f'is no longer a key: write {place} with `write`, `execute` and `network` = "dry-run" instead',
         )
+    for key in table:
+        if key.casefold() in ("client_secret", "token", "secret", "password", "api_key"):
+            raise source.wrong((*path, key), f"a secret must not be in a file that others may read: {_USE_ENV}")
     server = laid_over(source, path, table, _SERVER, Server(name))
     if bool(server.command) == bool(server.url):
         raise source.wrong(
             path, 'needs either `command = ["program", "argument"]` or `url = "http://…"`, and only one of them'
         )
-    for key in ("env", "cwd") if server.url else ("headers",):
+    for key in ("env", "cwd") if server.url else ("headers", *_LOGIN):
         if key in table:
             kind = "url" if server.url else "command"
             raise source.wrong((*path, key), f"has no meaning beside `{kind}`")
-    return replace(server, cwd=os.path.join(folder, server.cwd)) if server.cwd else server
+    _check_login(source, path, table, server)
+    placed = {
+        key: os.path.join(folder, text)
+        for key in ("cwd", "private_key", "assertion_file")
+        if (text := getattr(server, key))
+    }
+    return replace(server, **placed) if placed else server
+
+
+def _check_login(source: Source, path: KeyPath, table: Table, server: Server) -> None:
+    """Of each way to a token one, and all that it needs."""
+    if server.token_env and server.token_command:
+        raise source.wrong((*path, "token_command"), "and `token_env` are two ways to one token: leave one of them out")
+    if server.brings_token:
+        for key in _LOGIN[:-2]:
+            if key in table:
+                raise source.wrong((*path, key), "has no meaning beside `token_env` or `token_command`")
+    if any(name.lower() == "authorization" for name in server.headers) and any(key in table for key in _LOGIN):
+        raise source.wrong((*path, "headers"), "name `authorization`, which the login sets: leave one of them out")
+    if server.login == "machine":
+        if not server.client_id or not (server.client_secret_env or server.private_key or server.assertion_file):
+            needed = "`client_secret_env`, `private_key` or `assertion_file`"
+            raise source.wrong((*path, "login"), f"a machine needs `client_id`, with {needed}")
+        if server.per_caller:
+            raise source.wrong((*path, "per_caller"), 'has no meaning beside `login = "machine"`')
+    elif server.assertion_file:
+        raise source.wrong((*path, "assertion_file"), 'has no meaning without `login = "machine"`')
+    for key in ("exchange_url", "exchange_client_id"):
+        if key in table and not server.assertion_file:
+            raise source.wrong((*path, key), "has no meaning without `assertion_file`")
+
+
+def _scopes(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise source.wrong(path, f'is a list of texts: {path[-1]} = ["read", "write"]')
+    scopes = source.texts(path, value)
+    if not all(_SCOPE.fullmatch(one) for one in scopes):
+        raise source.wrong(path, "a scope is one word of ASCII, without quotes and backslashes")
+    return scopes
+
+
+_USE_ENV = "name the environment variable that holds it (`token_env`, `client_secret_env`), or a `token_command`"
+_SCOPE = regex(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
+_LOGIN = (
+    "login", "client_id", "client_secret_env", "private_key", "assertion_file", "exchange_url", "exchange_client_id",
+    "issuer", "scopes", "redirect_port", "per_caller", "token_env", "token_command",
+)  # fmt: skip
+"""What is said of the login at a server; the last two bring a token instead."""
 
 
 def _command_servers(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -433,6 +507,19 @@ _SERVER: Readers = {
     "prefix": _prefix,
     "timeout": number(0.1, 86_400),
     "enabled": Source.flag,
+    "login": word(LoginKind),
+    "client_id": exact_name,
+    "client_secret_env": _variable,
+    "private_key": file_path,
+    "assertion_file": file_path,
+    "exchange_url": web_address("https://login.example.org/token"),
+    "exchange_client_id": exact_name,
+    "issuer": bare_address("https://login.example.org"),
+    "scopes": _scopes,
+    "redirect_port": whole(0, 65_535),
+    "per_caller": Source.flag,
+    "token_env": _variable,
+    "token_command": _command_servers,
 }
 
 
@@ -454,7 +541,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
-    known = ("version", "gate", *TABLES, "servers", "router", *_SECTIONS)
+    known = ("version", "gate", *TABLES, "servers", "router", "identity", *_SECTIONS)
     _refuse_misplaced(source, document, known)
     router = read_router(source, document)
     source.keys((), document, known)
@@ -465,10 +552,17 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         settings["packs"] = tuple(
             os.path.join(folder, name) if is_pack_path(name) else name for name in settings["packs"]
         )
+    rules, identity = read_settings(source, document), ()
+    if "identity" in document:
+        from rightcall.policy.identities import read_identity, with_stages  # late: few policies name a provider
+
+        identity = read_identity(source, document)
+        rules = with_stages(source, identity, rules)
     return Policy(
         **settings,
         servers=read_servers(source, document, folder),
-        settings=read_settings(source, document),
+        settings=rules,
+        identity=identity,
         router=router,
         **{
             name: laid_over(source, (name,), document.get(name, {}), readers, defaults)
@@ -587,6 +681,7 @@ _GATE: dict[str, Any] = {
     "max_text": whole(1, 1_000_000_000),
     "max_depth": whole(1, 1_000),
     "reasoning": word(ReasoningMode),
+    "llm": _llm,
     "providers": _providers,
     "models": _models,
     "tools": _tools,

@@ -215,6 +215,18 @@ class RouterModel(Struct, frozen=True):
     """False: the server is not asked to keep to a JSON schema. What it says is checked either way."""
 
 
+class LlmSettings(RouterModel, frozen=True):
+    """The model that is asked about calls which nothing else can repair, and how much of it an hour may use."""
+
+    calls: int = 20
+    tokens: int = 20_000
+    seconds: float = 120.0
+    timeout: float = 10.0
+    """Seconds of one question."""
+    side_effects: bool = False
+    """Whether it is asked about calls of tools that do more than read. Such a call still waits for a person."""
+
+
 class RouterSettings(Struct, frozen=True):
     """What the router does unless a program says otherwise."""
 
@@ -259,6 +271,9 @@ class RouterSettings(Struct, frozen=True):
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
+LoginKind = Literal["person", "machine"]
+
+
 class Server(Struct, frozen=True):
     """One server: how it is reached, and which of its tools may be called. Patterns mean the server's own names."""
 
@@ -279,6 +294,39 @@ class Server(Struct, frozen=True):
     """What stands before its tools in the gateway's list. None: its name; empty: nothing, they keep their names."""
     timeout: float = 60.0
     enabled: bool = True
+    login: LoginKind = "person"
+    """Who logs in where the server wants it: a person, with `rightcall login`, or this machine by itself."""
+    client_id: str = ""
+    """As the provider knows us, or the https address of a document about us; empty: we register ourselves."""
+    client_secret_env: str = ""
+    private_key: str = ""
+    """A file (PEM) to prove with that we are this client."""
+    assertion_file: str = ""
+    """A file with another provider's signed word for who this machine works for."""
+    exchange_url: str = ""
+    """Where that word is first exchanged for one to the server's provider; empty: it is one already."""
+    exchange_client_id: str = ""
+    issuer: str = ""
+    """Who gives the logins. Empty: whom the server names at the first login."""
+    scopes: tuple[str, ...] = ()
+    redirect_port: int = 0
+    """Of this machine, where the browser comes back to; 0: any."""
+    per_caller: bool = False
+    """Each caller uses a login of its own."""
+    token_env: str = ""
+    token_command: tuple[str, ...] = ()
+    """A program that prints a token."""
+
+    @property
+    def brings_token(self) -> bool:
+        """Its token comes from the environment or a program, and nobody logs in."""
+        return bool(self.token_env or self.token_command)
+
+    @property
+    def needs_login(self) -> bool:
+        """The policy says that nothing is to be sent without a login."""
+        named = self.client_id or self.issuer or self.scopes or self.per_caller or self.login == "machine"
+        return bool(named) and not self.brings_token
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is on the server's list, and nothing denies it.
@@ -540,16 +588,22 @@ class Rights(Struct, frozen=True):
     """Of everything above: results are cached by rights, and a record names them."""
 
 
+def settings_of(settings: Settings, caller: str) -> CallerSettings | None:
+    """The table of a caller. One of a kind, as `team/anna`, has that of its kind, `team`, unless it has its own."""
+    own = settings.callers.get(caller)
+    return settings.callers.get(caller.partition("/")[0]) if own is None and "/" in caller else own
+
+
 def tokens_per_day(settings: Settings, caller: str) -> int:
     """How many a caller may use up in a day; 0 means any number."""
-    own = settings.callers.get(caller)
+    own = settings_of(settings, caller)
     return settings.limits.tokens_per_day if own is None or own.tokens_per_day is None else own.tokens_per_day
 
 
 def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-run") -> Rights:
     """What the policy says of a caller; of one it does not name, what it says of everybody. `unset` is what calls that
     write or execute may do where nobody has said it: it differs with who runs the tools."""
-    own = settings.callers.get(caller) or CallerSettings()
+    own = settings_of(settings, caller) or CallerSettings()
     stage = own.stage or settings.stage
     words = words_of(
         _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
@@ -606,7 +660,7 @@ def _least(one: EffectWords, other: EffectWords) -> EffectWords:
 
 def records_of(settings: Settings, caller: str) -> Records:
     """Whose records a caller sees."""
-    own = settings.callers.get(caller)
+    own = settings_of(settings, caller)
     return (own.records if own is not None else None) or settings.records
 
 
@@ -635,6 +689,60 @@ def with_digest(rights: Rights) -> Rights:
     # `dict` for the read-only mappings, which the encoder does not know
     plain = encode(replace(rights, digest=""), order="deterministic", enc_hook=dict)
     return replace(rights, digest=sha256(plain).hexdigest()[:16])
+
+
+# ── identity ──
+# `[identity]` of the policy file: whose tokens count at proxy, gateway and console, and for whom each speaks.
+
+Algorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
+]  # fmt: skip
+"""How a token may be signed. All of these need a private key: whoever can check a token cannot make one."""
+
+
+class IdentityRule(Struct, frozen=True):
+    """One line of `[identity.map]`: whom it is about, and who that is here."""
+
+    match: Literal["any", "group", "scope", "subject", "claim"]
+    value: str = ""
+    """A name as it is; for a claim, also a pattern with `*`."""
+    claim: str = ""
+    stage: StageName | None = None
+    """Of that caller: the same as `[callers.NAME] stage`."""
+    caller: str = ""
+    """A caller, or `NAME/{claim}`, which is one for each value of that claim; empty: such tokens call nothing."""
+    may: Literal["", "look", "approve"] = ""
+    """What such people may do in the console; empty: they cannot come in."""
+    person: str = "{email}"
+    """How they are called there: by that claim."""
+
+
+class IdentitySettings(Struct, frozen=True):
+    """One identity provider: `[identity]`, or one of several `[[identity]]`."""
+
+    issuer: str
+    audience: tuple[str, ...]
+    """As tokens for us name it: one of these."""
+    name: str = ""
+    """As people know the provider; empty: its host."""
+    algorithms: tuple[Algorithm, ...] = ("RS256", "PS256", "ES256", "EdDSA", "Ed25519")
+    leeway: float = 30.0
+    """Seconds by which the provider's clock may differ from ours."""
+    scopes: tuple[str, ...] = ()
+    """That a token must have, and that clients are told to ask for."""
+    groups: str = "groups"
+    """The claim that lists the groups; with dots, one within another."""
+    resource: str = ""
+    """The address under which clients reach `/mcp`; empty: the one they use."""
+    client_id: str = ""
+    """Of the console at the provider; empty: nobody logs in there with it."""
+    client_secret_env: str = ""
+    """The environment variable that holds the console's secret at the provider, where it has one."""
+    login_scopes: tuple[str, ...] = ("openid", "profile", "email")
+    session: int = 28_800
+    """Seconds after which somebody who logged in with it must do so again."""
+    map: tuple[IdentityRule, ...] = ()
+    """The first that fits counts. Whom none fits is refused."""
 
 
 VERSION = 1
@@ -708,6 +816,8 @@ class Policy(Struct, frozen=True):
     max_depth: int = 200
     reasoning: ReasoningMode = "auto"
     """Whether the prompts of models end inside of reasoning, of which nothing else is said."""
+    llm: LlmSettings | None = None
+    """`[gate.llm]`: the model that is asked as the last resort; None: none is."""
     providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
     models: Mapping[str, ModelSettings] = _NO_MODELS
     tools: Mapping[str, PackTool] = _NO_TOOLS
@@ -732,6 +842,8 @@ class Policy(Struct, frozen=True):
     """`[console]`: the pages in the browser."""
     telemetry: TelemetrySettings = TelemetrySettings()
     """`[telemetry]`: whether spans and durations are told to OpenTelemetry."""
+    identity: tuple[IdentitySettings, ...] = ()
+    """`[identity]`: the identity providers whose tokens count."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

@@ -115,18 +115,26 @@ def stopped(store: str = EVERYWHERE) -> Pause | None:
     return stop_at(*places_of(store))
 
 
-def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
+def places_of(*stores: str) -> tuple[str, ...]:
     """The files that stop; none where this user has no home."""
     try:
-        folders = state_folders() if store == EVERYWHERE else (state_folder(),)
+        folders = state_folders()
     except OSError:
         return ()
-    return tuple([os.path.join(folder, "stops", _stop_name(store)) for folder in folders])
+    return tuple([os.path.join(folder, "stops", _stop_name(store)) for store in stores for folder in folders])
 
 
 def folder_stop(folder: str) -> str:
     """The name under which the stop of a folder is kept: in the place of a store's path."""
     return os.path.join(os.path.realpath(folder), "")
+
+
+def stops_of_folders(folder: str) -> "Stops":
+    """Those of a folder and of all above it: what is paused there is paused below."""
+    found = [folder_stop(folder)]
+    while (above := os.path.dirname(found[-1].rstrip(os.sep))) and os.path.join(above, "") != found[-1]:
+        found.append(os.path.join(above, ""))
+    return Stops(*found)
 
 
 def stops_above(store: str) -> dict[str, Pause]:
@@ -145,7 +153,7 @@ class Stops:
     whoever puts a stop waits them out, so that no call begins after that."""
 
     def __init__(self, *stores: str) -> None:
-        self._files = tuple([file for store in stores for file in places_of(store)])
+        self._files = places_of(*stores)
         self._next_look = 0.0
 
     def standing(self) -> Pause | None:
@@ -169,12 +177,13 @@ def stop_at(*files: str) -> Pause | None:
 
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
-    """Keep it, or let calls go on. OSError where that cannot be done in one of its places; the others have it."""
+    """Keep it, or let calls go on. OSError where that cannot be done in one of its places; the others have it. That of
+    a store or a folder needs the first of them alone."""
     from rightcall.base.files.guarded import whole_file
 
     faults: list[OSError] = []
     state_folder()  # which raises where there is no place at all, and says why
-    for file in places_of(store):
+    for count, file in enumerate(places_of(store)):
         try:
             if pause is None:
                 with suppress(FileNotFoundError, NotADirectoryError):
@@ -186,7 +195,8 @@ def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
             with whole_file(file, f"{file}.{os.urandom(6).hex()}") as opened:
                 opened.write(json.encode(pause))
         except OSError as fault:
-            faults.append(fault)
+            if store == EVERYWHERE or count == 0:
+                faults.append(fault)
     if pause is not None:
         sleep(_SERVES)
     if faults:

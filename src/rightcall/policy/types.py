@@ -264,7 +264,8 @@ class Credential(Struct, frozen=True):
     one of them began. The secret itself is kept nowhere."""
 
     id: str
-    kind: Literal["person", "link", "session"]
+    kind: Literal["person", "link", "session", "login"]
+    """`login`: the name of a login with an identity provider that was used, so that it is used once."""
     person: str
     may: May
     digest: str

@@ -38,11 +38,12 @@ from rightcall.gate.gate import (
     statistics,
     suited,
 )
+from rightcall.gate.last_resort import LastResort
 from rightcall.gate.stream import Stream
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
 from rightcall.record.calls import LIFTED, Fit, counted_as
-from rightcall.record.tables import CallBody
+from rightcall.record.tables import NO_IDENTITY, CallBody
 from rightcall.types import Call, ReasoningMode, Repair, Verdict
 
 log = logging.getLogger("rightcall")
@@ -61,11 +62,14 @@ MOST_NAMES = 1000
 class Gates:
     """The gates of one upstream."""
 
-    def __init__(self, policy: Policy, provider: str, *, pass_unknown: bool = True) -> None:
+    def __init__(
+        self, policy: Policy, provider: str, *, pass_unknown: bool = True, last_resort: LastResort | None = None
+    ) -> None:
         self.watches = watches(policy)
         """Whether nothing may be changed, as the policy says of this door."""
         self.policy = _for_proxy(policy, pass_unknown=pass_unknown)
         self.provider = provider
+        self._last_resort = last_resort if policy.llm is not None else None
         self._kept: OrderedDict[bytes, Gate | None] = OrderedDict()
         self._bytes = 0
         self._past: dict[str, Counter] = {}
@@ -122,11 +126,12 @@ class Gates:
             if not given:
                 return None
             policy, packs = suited(self.policy, {name_of(tool): arguments_of(tool) for tool in given})
+            more: dict[str, Any] = {"host": HOST, "last_resort": self._last_resort}
             try:
-                return Gate(given, policy, packs, self.provider, host=HOST)
+                return Gate(given, policy, packs, self.provider, **more)
             except RightCallError:
                 some = readable(given)
-                return Gate(some, policy, packs, self.provider, host=HOST) if some else None
+                return Gate(some, policy, packs, self.provider, **more) if some else None
         except (RightCallError, msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError) as fault:
             log.warning(
                 "rightcall: the tools of a request cannot be read, so its calls pass unchecked: %s",
@@ -409,6 +414,7 @@ class Provenance(NamedTuple):
     retries: int = 0
     taught: bool = False
     observe: bool = False
+    identity: tuple[str, str] = NO_IDENTITY
 
 
 def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[CallBody]:
@@ -416,7 +422,7 @@ def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[Call
     exchange = {
         "caller": redactor.text(came.caller), "provider": redactor.text(came.provider), "policy": came.policy,
         "wire": came.wire, "model": redactor.text(came.model[: LONGEST_NAME * 4])[:LONGEST_NAME],
-        "retries": int(came.retries), "taught": bool(came.taught),
+        "retries": int(came.retries), "taught": bool(came.taught), "identity": came.identity,
     }  # fmt: skip
     return [_body(one, redactor, came.observe, exchange) for one in did]
 

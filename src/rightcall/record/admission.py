@@ -215,7 +215,8 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     said, by, digest = reply.said, reply.by, reply.digest
     _known_word(said)
     approval = approval_of(tables, id)
-    answerable(approval, now)
+    if not (said == "denied" and _may_be_taken_back(approval, now)):
+        answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)
     if said == "approved":
@@ -262,6 +263,11 @@ def answerable(approval: Approval, now: int) -> None:
         raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
     if approval.status != "waiting":
         raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
+
+
+def _may_be_taken_back(approval: Approval, now: int) -> bool:
+    """Whether a yes was given that nothing has used: a no after it is as good as one before it."""
+    return approval.status == "approved" and approval.kind == "call" and approval.expires_at > now
 
 
 def _shown_whole(approval: Approval) -> None:

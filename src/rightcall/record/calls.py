@@ -138,6 +138,8 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     written: str = ""
     retries: int = 0
     taught: bool = False
+    identity: tuple[str, str] | None = None
+    """Issuer and subject, where an identity provider said who calls."""
 
     @property
     def fit(self) -> Fit:
@@ -517,7 +519,7 @@ def _record(
         definition=body.definition, state=body.state, effects=body.effects, policy=body.policy, rights=body.rights,
         approval=body.approval, grant=body.grant, earlier=body.earlier, retry_after=body.retry_after,
         provider=body.provider, wire=body.wire, model=body.model, written=body.written, retries=body.retries,
-        taught=body.taught,
+        taught=body.taught, identity=body.identity if body.identity[0] else None,
     )  # fmt: skip
 
 

@@ -149,6 +149,31 @@ def note_post(tables: Tables, post: Post) -> int:
     return tables.append("message", 0, encode(NoteBody(POST, data=post)))
 
 
+RESCUE = "repair"
+
+
+class Rescued(Struct, frozen=True, omit_defaults=True):
+    """That a model was asked about a call which nothing could repair: what came of it, and what it cost. Nothing of the
+    call or of the answer is in it."""
+
+    caller: str
+    context: str | None
+    tool: str
+    model: str
+    taken: bool
+    """Whether its answer took the place of the call."""
+    why: str = ""
+    """Why it did not."""
+    tokens: int = 0
+    seconds: float = 0.0
+    cached: bool = False
+
+
+def note_rescue(tables: Tables, rescued: Rescued) -> int:
+    """Returns the number of the record."""
+    return tables.append("message", 0, encode(NoteBody(RESCUE, data=rescued)))
+
+
 STEP = "step"
 _LONGEST_RESULT = 20_000
 

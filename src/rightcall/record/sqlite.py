@@ -26,6 +26,9 @@ from rightcall.record.admission import end_interrupted, sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
 from rightcall.record.jobs import Job, Keeper, Work, wake
 from rightcall.record.sqlite_file import (
+    BELL,
+    BUSY,
+    NOT_BUSY,
     VERSION,
     Stamp,
     closed,
@@ -272,7 +275,7 @@ class Session:
             self._reopen(found, deadline)
         assert self._open is not None
         connection, tables = self._open
-        patiently(lambda: self._lock(connection), deadline)
+        patiently(lambda: self._lock(connection), deadline, BELL.wait)
         self._notice_others(connection, tables)
         now = self._clock.now()
         self._tidied_before = self._tidied
@@ -306,6 +309,7 @@ class Session:
         connection, tables = self._open
         last = tables.head()
         connection.execute("COMMIT")
+        BELL.ring()
         found = stamp(self._path)
         if found.file != self._file:
             raise gone(self._path)  # what was written went with it
@@ -343,6 +347,7 @@ class Session:
         if self._open is not None:
             self._open[1].close()
             self._open[0].close()
+        connection.execute(NOT_BUSY)
         self._open, self._stamp, self._file = (connection, tables), after, after.file
         self._others, self._tidied, self._most_told = -1, None, None
 
@@ -395,6 +400,7 @@ class Session:
             with suppress(sqlite3.Error):
                 if self._stamp is not None:
                     self._identity.keep_last_head(self._last)
+                    connection.execute(BUSY)
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.close()
             self._open = None

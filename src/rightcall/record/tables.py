@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, json
 
@@ -84,6 +84,9 @@ NO_INPUTS = Inputs()
 UNASKED = Inputs(unasked=True)
 
 
+NO_IDENTITY: Final = ("", "")
+
+
 class CallBody(Struct, frozen=True, omit_defaults=True):
     """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
     rule."""
@@ -141,6 +144,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """Bytes that the question to a person holds, of a call that waits or for whose question there was no room."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+    identity: tuple[str, str] = NO_IDENTITY
+    """Issuer and subject, where an identity provider said who calls."""
     erased: bool = False
     """What somebody wrote was removed from it; an `erase` record says so."""
 

@@ -1,9 +1,11 @@
 """Who may use the server, and for which caller: pages in a browser may not, and nobody without a token.
 
 **The token** is the first part of the path, so that it fits into any client's base URL (`http://127.0.0.1:4141/TOKEN/v1`),
-or the header `x-rightcall-token`: `Authorization` belongs to the upstream. The application behind never sees it in a
-path. The server's own token speaks for the integration's usual caller, a token of the store for the caller it was made
-for. A client cannot name another: `x-rightcall-caller` may only repeat what the token says.
+or the header `x-rightcall-token`; or it comes as the client's key (`Authorization`, `x-api-key`), where it is plainly
+ours: any other key belongs to the upstream. The application behind never sees a token of ours, so that nothing can pass
+it on. The server's own token speaks for the integration's usual caller, a token of the store for the caller it was made
+for, one of an identity provider for whom the policy says. A client cannot name another: `x-rightcall-caller` may only
+repeat what the token says.
 
 **Host** must name this machine: a page whose name is made to point here (DNS rebinding) sends its own. **Origin**,
 which only browsers send, must be that same host. Others are allowed by name (`rightcall.server.addresses`).
@@ -24,15 +26,16 @@ from http import HTTPStatus
 from secrets import token_urlsafe
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
-from unicodedata import normalize
 from urllib.parse import urlsplit
 
 from msgspec import json
 
 from rightcall.base.http.answers import is_loopback
-from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
+from rightcall.identity.callers import Refusal, check_caller, looks_like_token
+from rightcall.identity.speakers import OF_PROVIDER, WELL_KNOWN, Speakers
+from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
 from rightcall.record.admission import unsaid
@@ -53,12 +56,11 @@ from rightcall.server.addresses import (
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-
 PREFIX: Final = "rct_"
 """How every token of a caller begins, so that secret scanners and our own redaction know one."""
 MOST: Final = 1_000
 """Tokens of one store: a server keeps all of them at hand."""
-LONGEST_CALLER, LONGEST_NOTE = 100, 200
+LONGEST_NOTE: Final = 200
 
 
 class TokenRequest(NamedTuple):
@@ -115,28 +117,6 @@ def has_expired(token: Token, now: str) -> bool:
     return bool(token.expires) and token.expires <= now
 
 
-def check_caller(name: str, others: Collection[str] = (), what: str = "caller") -> None:
-    """Raises ConfigError for a name that could be taken for another: hidden characters, mixed alphabets, or a spelling
-    of one of `others` that only looks the same. `what` has that name."""
-    shown = escaped(name, LONGEST_CALLER)
-    if not 0 < len(name) <= LONGEST_CALLER or name != name.strip() or not name.isprintable() or "*" in name:
-        raise ConfigError(
-            f"invalid {what} '{shown}': expected 1 to {LONGEST_CALLER} printable characters, without `*` and without "
-            "blanks around them"
-        )
-    odd = next(suspicions(name), "")
-    if odd or has_unseen(name) or normalize("NFKC", name) != name or not skeleton(name):
-        why = odd or "it has characters that cannot be seen, or that only look like letters"
-        raise ConfigError(f"invalid {what} '{ascii(name)[1:-1]}': {why}")
-    own = skeleton(name)
-    near = next((one for one in others if one != name and skeleton(one) == own), None)
-    if near is not None:
-        raise ConfigError(
-            f"invalid {what} '{shown}': it can be mistaken for the {what} '{escaped(near, LONGEST_CALLER)}'; "
-            "use that spelling, or a name that differs in more than case, signs or look-alike letters"
-        )
-
-
 def _new_id(kept: Collection[Token]) -> str:
     taken = {one.id for one in kept}
     while (new := os.urandom(4).hex()) in taken:
@@ -184,6 +164,8 @@ class Entered(NamedTuple):
     """Whether it came with the server's own token, or none is needed: such a client may see how the server is."""
     still: Callable[[], Awaitable[bool]] = _always
     """Whether its token still counts, for answers that take long. Raises StoreError."""
+    identity: tuple[str, str] = ("", "")
+    """Issuer and subject, where an identity provider says who it is."""
 
 
 def enter(scope: Scope, entered: Entered) -> None:
@@ -260,6 +242,8 @@ class Callers:
 
 Reason = Literal[
     "wrong_token",
+    "insufficient_scope",
+    "unknown_identity",
     "wrong_caller",
     "tokens_unavailable",
     "navigation",
@@ -299,9 +283,11 @@ def raw_error(status: int, code: Reason, message: str) -> bytes:
     return head + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 
 
-async def send_error(send: Send, status: int, code: Reason, message: str) -> None:
+async def send_error(
+    send: Send, status: int, code: Reason, message: str, more: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
     body = error_body(status, code, message)
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -314,9 +300,11 @@ _QUIET_SECONDS = 60.0
 _FREE = frozenset({"/health", "/health/live", "/health/ready"})
 _OWN_PAGES = _FREE | {"/metrics"}
 """Ours alone: a person may open them in a browser."""
-_TOKEN_HEADER, _ORIGIN = b"x-rightcall-token", b"origin"
+_TOKEN_HEADER, _ORIGIN, _AUTHORIZATION = b"x-rightcall-token", b"origin", b"authorization"
+_KEY_HEADERS = (_AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
+"""Where clients put the key of an upstream, and people the only token that they have."""
 _PREFIX = PREFIX.encode()
-_READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER}
+_READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER, *_KEY_HEADERS}
 _OPERATOR = Entered("", operator=True)
 
 
@@ -383,19 +371,25 @@ def _checked_origin(origin: str) -> str:
     return origin.lower()
 
 
-Complaint = tuple[int, Reason, str]
+class Complaint(NamedTuple):
+    status: int
+    reason: Reason
+    message: str
+    headers: Sequence[tuple[bytes, bytes]] = ()
 
 
 class Guard:
-    """The middleware. `callers` knows the tokens of the store; `refused` hears why somebody was sent away."""
+    """The middleware. `callers` knows the tokens of the store, `speakers` those of identity providers; `refused` hears
+    why somebody was sent away."""
 
     def __init__(
         self, app: ASGIApp, access: Access, callers: Callers | None = None,
-        refused: Callable[[Reason], None] = lambda _: None,
+        refused: Callable[[Reason], None] = lambda _: None, speakers: Speakers | None = None,
     ) -> None:  # fmt: skip
         self._app = app
         self._access = access
         self._callers = callers
+        self._speakers = speakers or Speakers(lambda: DEFAULT_POLICY)
         self._refused = refused
         self._wrong = 0
         self._told_at = -_QUIET_SECONDS
@@ -416,6 +410,11 @@ class Guard:
             if is_preflight(scope["method"], found):
                 await _send_empty(send, preflight_answer(found))
                 return
+        if complaint is None and scope["path"].startswith((WELL_KNOWN, OF_PROVIDER)):
+            document = await self._speakers.document(scope["path"], _origin_of(scope, found))
+            if document is not None and scope["method"] in ("GET", "HEAD"):
+                await _send_document(send, document)
+                return
         complaint = complaint or await self._enter(scope, found)
         if complaint is None:
             await self._app(scope, receive, send)
@@ -429,13 +428,13 @@ class Guard:
         hosts = found.get(b"host", ())
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
         if not self._access.is_host(host, scope.get("server")):
-            return 403, "foreign_host", _FOREIGN_HOST
+            return Complaint(403, "foreign_host", _FOREIGN_HOST)
         if _ORIGIN in found and any(not self._access.is_origin(one.decode("latin-1"), host) for one in found[_ORIGIN]):
-            return 403, "foreign_origin", _FOREIGN_ORIGIN
+            return Complaint(403, "foreign_origin", _FOREIGN_ORIGIN)
         if is_foreign(found) and self._page(found) is None:
-            return 403, "foreign_origin", _FOREIGN_ORIGIN
+            return Complaint(403, "foreign_origin", _FOREIGN_ORIGIN)
         if self._access.token is None and not _is_local(scope):
-            return 403, "not_local", "without a token the server answers this machine only"
+            return Complaint(403, "not_local", "without a token the server answers this machine only")
         return None
 
     def _page(self, found: Found) -> bytes | None:
@@ -449,60 +448,99 @@ class Guard:
     # ── for whom does it speak? ──────────────────────────────────────────────────────────────────────────────────
 
     async def _enter(self, scope: Scope, found: Found) -> Complaint | None:
-        """Takes the token off the path, and notes who was let in."""
+        """Takes the token off the path and the headers, and notes who was let in."""
         try:
             speaker = await self._speaker(scope, found)
         except StoreError:
-            return (
-                503,
-                "tokens_unavailable",
-                "tokens cannot be checked now: the audit log cannot be read; try again in a moment",
-            )
+            return _UNAVAILABLE
         path: str = scope["path"]
-        if speaker is not None and self._holds_token(path):
+        if isinstance(speaker, Entered) and self._holds_token(scope):
             speaker = None  # it is no path of an upstream's, and must not get there
-        if speaker is None:
-            if path not in _FREE or found.get(_TOKEN_HEADER):
-                self._tell()
-                return 401, "wrong_token", _NO_TOKEN
-            enter(scope, Entered("", operator=False))
-            return None
+        if not isinstance(speaker, Entered):
+            if speaker is None and path in _FREE and not found.get(_TOKEN_HEADER):
+                enter(scope, Entered("", operator=False))
+                return None
+            self._tell()
+            return self._refusal(speaker, _origin_of(scope, found))
         if is_navigation(found) and path not in _OWN_PAGES:
-            return (
-                403,
-                "navigation",
-                "this server answers programs: a browser may not open, embed or run what it serves",
-            )
+            return Complaint(403, "navigation", _NAVIGATION)
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
         if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
-            return 403, "wrong_caller", _WRONG_CALLER.format(caller)
-        enter(scope, speaker if speaker.caller else Entered(caller, speaker.operator, speaker.still))
+            return Complaint(403, "wrong_caller", _WRONG_CALLER.format(caller))
+        enter(scope, speaker if speaker.caller else speaker._replace(caller=caller))
         return None
 
-    async def _speaker(self, scope: Scope, found: Found) -> Entered | None:
+    def _refusal(self, why: Refusal | None, origin: str) -> Complaint:
+        """What somebody is told whose token does not count; where a provider gives tokens, also where to get one."""
+        if not self._speakers.is_on:
+            return Complaint(401, "wrong_token", _NO_TOKEN)
+        if why is not None and why.why == "unavailable":
+            return _UNAVAILABLE
+        if why is not None and why.why == "unmapped":  # another login would change nothing
+            return Complaint(403, "unknown_identity", why.told)
+        challenge = [(b"www-authenticate", self._speakers.challenge(origin, why))]
+        if why is not None and why.why == "scope":
+            return Complaint(403, "insufficient_scope", why.told, challenge)
+        return Complaint(401, "wrong_token", _LOG_IN if why is None else why.told, challenge)
+
+    async def _speaker(self, scope: Scope, found: Found) -> Entered | Refusal | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
         first, slash, rest = scope["raw_path"][1:].partition(b"/")
+        given: list[Entered | Refusal | None] = []
         in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
+            given.append(in_path)
         headers = found.get(_TOKEN_HEADER, ())
-        if not headers:
-            return in_path or (_OPERATOR if self._access.token is None else None)
-        in_header = None
-        if len(headers) == 1:
-            in_header = _OPERATOR if self._access.is_token(headers[0]) else await self._of(headers[0])
-        if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
-            return None
-        return in_header
+        given += [await self._of_header(token) for token in (*headers, *self._keys(scope, found))]
+        if not given:
+            return _OPERATOR if self._access.token is None else None
+        entered = [one for one in given if isinstance(one, Entered)]
+        if len(entered) < len(given):
+            return next(one for one in given if not isinstance(one, Entered))
+        same = len(headers) < 2 and all(_who(one) == _who(entered[0]) for one in entered)
+        return entered[0] if same else None
 
-    def _holds_token(self, path: str) -> bool:
-        """Whether a token is left in a path once the one it began with was taken off."""
-        own = self._access.token
-        return f"/{PREFIX}" in path or (own is not None and own in path)
+    def _keys(self, scope: Scope, found: Found) -> list[bytes]:
+        """The keys of a request that are tokens of ours. They end here: nobody behind sees them."""
+        ours: list[bytes] = []
+        for name in _KEY_HEADERS:
+            for value in found.get(name, ()):
+                if (token := _bearer(value) if name == _AUTHORIZATION else value) and self._is_ours(token, scope):
+                    ours.append(token)
+                    scope["headers"] = [one for one in scope["headers"] if one != (name, value)]
+        return ours
 
-    async def _of(self, token: bytes) -> Entered | None:
-        """Who comes with a token of the store."""
+    def _is_ours(self, token: bytes, scope: Scope) -> bool:
+        """At `/mcp` there is no upstream that a token could be for; elsewhere only its issuer tells."""
+        if scope["path"] != "/mcp":
+            return self._speakers.is_held_in(token)
+        own = token.startswith(_PREFIX) or self._access.is_token(token)
+        return own or (self._speakers.is_on and looks_like_token(token))
+
+    async def _of_header(self, token: bytes) -> Entered | Refusal | None:
+        return _OPERATOR if self._access.is_token(token) else await self._of(token, anything=True)
+
+    def _holds_token(self, scope: Scope) -> bool:
+        """Whether a token is left in a path once the one it began with was taken off. Headers that hold one end
+        here."""
+        own, path = self._access.token, scope["path"]
+        if f"/{PREFIX}" in path or (own is not None and own in path):
+            return True
+        speakers = self._speakers
+        if not speakers.is_on:
+            return False
+        scope["headers"] = [one for one in scope["headers"] if not speakers.is_held_in(one[1])]
+        return speakers.is_held_in(scope["raw_path"]) or speakers.is_held_in(scope.get("query_string", b""))
+
+    async def _of(self, token: bytes, *, anything: bool = False) -> Entered | Refusal | None:
+        """Who comes with a token of the store; in a header, `anything`, also with one of an identity provider."""
+        if anything and self._speakers.is_on and looks_like_token(token):
+            speaker = await self._speakers.of(token)
+            if isinstance(speaker, Refusal):
+                return speaker
+            return Entered(speaker.caller, False, self._speakers.still(token), speaker.identity)
         if self._callers is None or not token.startswith(_PREFIX):
             return None
         callers, digest = self._callers, digest_of(token)
@@ -522,6 +560,27 @@ class Guard:
             self._wrong, self._told_at = 0, now
 
 
+def _who(entered: Entered) -> tuple[str, bool, tuple[str, str]]:
+    return entered.caller, entered.operator, entered.identity
+
+
+def _bearer(value: bytes) -> bytes:
+    scheme, _, token = value.partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _origin_of(scope: Scope, found: Found) -> str:
+    """Under which a client reaches us: its Host header is ours, or it was sent away."""
+    hosts = found.get(b"host", ())
+    return f"{scope.get('scheme', 'http')}://{hosts[0].decode('latin-1') if hosts else ''}"
+
+
+async def _send_document(send: Send, document: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(document))]
+    await send({"type": "http.response.start", "status": 200, "headers": [*headers, (b"cache-control", b"no-store")]})
+    await send({"type": "http.response.body", "body": document})
+
+
 async def _send_empty(send: Send, headers: list[tuple[bytes, bytes]]) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
@@ -536,6 +595,15 @@ _NO_TOKEN = (
     "the access token is missing, wrong, revoked or expired: RightCall prints the base URL with it when it "
     "starts (http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
 )
+_LOG_IN = (
+    "the access token is missing, wrong, revoked or expired: send one of the identity provider as `Authorization: "
+    "Bearer TOKEN`, or one of this server as the header x-rightcall-token"
+)
+_NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
+_UNAVAILABLE = Complaint(
+    503, "tokens_unavailable", "tokens cannot be checked now: the audit log or the identity provider cannot be read; "
+    "try again in a moment",
+)  # fmt: skip
 _FOREIGN_HOST = (
     "the Host header does not name this server: use the address that it prints when it starts, "
     "or start it with --allow-host and the name you use"

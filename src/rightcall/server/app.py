@@ -35,6 +35,8 @@ from rightcall.base.telemetry.conventions import CHAT, ERROR, MODEL, OPERATION, 
 from rightcall.base.telemetry.spans import telemetry_for
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
+from rightcall.identity.speakers import Speakers
+from rightcall.models import RepairModel
 from rightcall.policy.settings import Policy
 from rightcall.policy.trust import stopped
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
@@ -87,6 +89,8 @@ class Entrance(NamedTuple):
 
     access: Access
     callers: Callers | None = None
+    speakers: Speakers | None = None
+    """Knows the tokens of identity providers."""
 
 
 class Span(NamedTuple):
@@ -130,7 +134,8 @@ def build_app(
 
     told = {**health_pages(health), "/metrics": figures}
     pages = Starlette(routes=[Route(path, page) for path, page in told.items()], lifespan=lifespan)
-    return Guard(_Front(pages, proxy, beside or {}), entrance.access, entrance.callers, metrics.refused)
+    front = _Front(pages, proxy, beside or {})
+    return Guard(front, entrance.access, entrance.callers, metrics.refused, entrance.speakers)
 
 
 # ── assembly ──
@@ -236,10 +241,12 @@ def assemble(
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
         opening.append(own.executor.start)
         closing.append(own.executor.__aexit__)
+    speakers = Speakers(lambda: in_force.current)
+    speakers.issuers()  # what is missing is said before anybody is served
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     condition = Condition()
     app = build_app(
-        Entrance(access, callers), metrics, Health(about, state_now, condition, readiness.look),
+        Entrance(access, callers, speakers), metrics, Health(about, state_now, condition, readiness.look),
         proxy=under_the_policy_of_now, beside=beside, span=Span(opening, closing),
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
@@ -283,11 +290,15 @@ class _Rules:
         self._options = options
         self._provider = provider
         self._recording = recording
+        self._last_resort = RepairModel()
         self._earlier: Mapping[str, Any] = {"tools": {}}
         """The counts of the gates of earlier policies."""
 
     def gates(self, policy: Policy | None = None) -> Gates:
-        return Gates(policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0)
+        return Gates(
+            policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0,
+            last_resort=self._last_resort,
+        )  # fmt: skip
 
     def take(self, policy: Policy, proxy: Proxy) -> None:
         gates, old = self.gates(policy), proxy.gates

@@ -27,12 +27,14 @@ from rightcall.base.http.client import Incoming
 from rightcall.base.telemetry.spans import NO_SPAN, OFF, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
+from rightcall.executor.calls import spoken_for
 from rightcall.gate.gate import Gate
 from rightcall.proxy.flow import Editor, Flow, collect_answer
-from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts, render_comment, render_header
+from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, is_wrong, lifts, render_comment, render_header
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import FIELD, Asked, Event, FaultKind, Usage, Wire, an_object, plus, with_report
+from rightcall.record.notes import Rescued
 from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.metering import Budget, Meter, Spent, estimate, tokens_of
@@ -43,6 +45,8 @@ from rightcall.types import Call
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
+
+    from rightcall.gate.last_resort import Attempt
 
 # ── asking ──
 # Asking the model: once, again with a hint, or with the tools in its prompt.
@@ -93,6 +97,8 @@ class Asking:
         self._tries = options.retry if asked.answers == 1 and not options.observe else 0
         self._own = own
         self._rounds = 0 if own is None else own.tools.rounds
+        self._rescues = gate.last_resort is not None and asked.answers == 1 and not options.observe
+        """Whether a call that cannot be repaired is put to the model of `[gate.llm]` first."""
 
     @property
     def may_teach(self) -> bool:
@@ -113,7 +119,7 @@ class Asking:
         settler.own = frozenset() if self._own is None else self._own.names
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
-        held = self._tries > 0 or self._own is not None if hold is None else hold
+        held = self._tries > 0 or self._own is not None or self._rescues if hold is None else hold
         return Flow(settler, lift=lift, hold=held, must_call=must_call)
 
     async def first(self) -> Incoming:
@@ -184,6 +190,34 @@ class Asking:
             self._pupils.tried(self.asked.model, helped=flow.calls > 0)
         return self._trial
 
+    async def rescued(self, flow: Flow) -> bool:
+        """Whether every call that was broken could be put together by the model of `[gate.llm]`, and stands in the
+        answer now. All or none: half an answer helps nobody."""
+        if not self._rescues or flow.own:
+            return False
+        did: list[Did] = []
+        for verdict in flow.broken:
+            better = await self.gate.rescue(verdict, self._heard)
+            if better.call is None or is_wrong(better):
+                return False
+            said = (verdict.unread or verdict.found or better.call).arguments
+            lifted = better.call.origin == "text"
+            did.append(Did("lifted" if lifted else "repaired", better, better.call.name, said))
+        new_id = self.wire.new_id
+        calls = [replace(one.verdict.call, id=one.verdict.call.id or new_id()) for one in did if one.verdict.call]
+        flow.replace("", tuple(calls), did, flow.reason)
+        return True
+
+    def _heard(self, attempt: Attempt) -> None:
+        asked = attempt.rescue
+        self.facts.rescues = [
+            *self.facts.rescues,
+            Rescued(
+                self.facts.caller, None, attempt.tool, asked.model, not attempt.refused, attempt.refused,
+                asked.tokens, asked.seconds, asked.cached,
+            ),
+        ]  # fmt: skip
+
     async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
         """Another answer in place of one that could not be repaired, or whose calls are run here: its JSON, and what
         was decided of it. None where the model did no better, or the server none at all."""
@@ -221,7 +255,8 @@ class Asking:
         if self._rounds < 0:
             return [OVER.format(most)] * len(calls)
         self.facts.ran += len(calls)
-        return await self._own.tools.run(calls, self.facts.caller)
+        with spoken_for(self.facts.identity):
+            return await self._own.tools.run(calls, self.facts.caller)
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
         """The answer of the model after it was taught, in place of one in which it could not know its tools. None where
@@ -391,7 +426,8 @@ class Answering:
         else:
             flow.take(event)
         if flow.broken or flow.own:
-            self._replace(flow, await self.asking.redone(flow))
+            if not await self.asking.rescued(flow):
+                self._replace(flow, await self.asking.redone(flow))
         elif self.asking.seems_ignored(flow, self.wire.usage(answer)):
             other = await self.asking.taught_whole()
             if other is not None:
@@ -469,7 +505,8 @@ class Answering:
         """What is left when the server has said all: perhaps only after the model was asked again."""
         flow = editor.flow
         if flow.broken or flow.own:
-            self._replace(flow, await self.asking.redone(flow))
+            if not await self.asking.rescued(flow):
+                self._replace(flow, await self.asking.redone(flow))
             self.asking.was_trial(flow)
             editor.extra = self.asking.spent if self.asking.spent != Usage() else None
         elif flow.uncalled:
@@ -650,7 +687,8 @@ class _Exchange:
         if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
             raise Paused
         given = self.scope["headers"]
-        self.facts.caller = entrance_of(self.scope).caller
+        entered = entrance_of(self.scope)
+        self.facts.caller, self.facts.identity = entered.caller, entered.identity
         budget = self.proxy.budget if self.wire is not None else None
         if budget is not None and budget.counts(self.facts.caller):
             self.facts.counted = True

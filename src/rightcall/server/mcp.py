@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.base.http.answers import header_of, length_of
 from rightcall.errors import StoreError
+from rightcall.executor.calls import spoken_for
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import (
     HANDSHAKE,
@@ -276,6 +277,7 @@ class Session:
         self.id = f"{place}.{token_urlsafe(24)}" if place else token_urlsafe(24)
         self.client = Client(gateway, opened_by.caller, self._send, new_context())
         self.client.decides_for_all = opened_by.operator
+        self._identity = opened_by.identity
         self.client.pausing = self._pause
         self.client.transport = "tcp"
         self.seen = monotonic()
@@ -291,7 +293,8 @@ class Session:
         return not self._listens and monotonic() - self.seen > IDLE
 
     def is_of(self, entered: Entered) -> bool:
-        return (self.client.caller, self.client.decides_for_all) == (entered.caller, entered.operator)
+        own = self.client.caller, self.client.decides_for_all, self._identity
+        return own == (entered.caller, entered.operator, entered.identity)
 
     def touch(self) -> None:
         self.seen = monotonic()
@@ -441,7 +444,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = _read_header(scope["headers"], _VERSION)
         try:
-            with self.gateway.door.telemetry.around(scope["headers"]):
+            with self.gateway.door.telemetry.around(scope["headers"]), spoken_for(entrance_of(scope).identity):
                 if version and version not in HANDSHAKE:
                     await self._new(scope, receive, send)
                 else:

@@ -38,8 +38,8 @@ from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
-from rightcall.record.notes import Decider, note_policy, policy_note
-from rightcall.record.tables import CallBody, Clock, Needs, Planned, Store, Tables, encode
+from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
+from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
 from rightcall.server.metering import Spent
 
@@ -275,6 +275,8 @@ class Facts(Struct):
     provider: str
     model: str = ""
     caller: str = ""
+    identity: tuple[str, str] = NO_IDENTITY
+    """Issuer and subject, where an identity provider says who calls."""
     stream: bool = False
     status: int = 0
     seconds: float = 0.0
@@ -290,6 +292,8 @@ class Facts(Struct):
     """Whether its caller has a budget of tokens."""
     tokens: int = 0
     """That the upstream says it used, all tries together; 0 where nobody counts."""
+    rescues: list[Rescued] = []
+    """Calls that were put to the model of `[gate.llm]`."""
 
 
 # ── records ──
@@ -362,7 +366,7 @@ def _encode_records(told: Told) -> list[bytes]:
     facts = told.facts
     came = Provenance(
         facts.wire, facts.model, facts.provider, facts.caller or CALLER, told.policy, facts.retries, facts.taught,
-        facts.observe,
+        facts.observe, facts.identity,
     )  # fmt: skip
     return [_encoded(record) for record in notes(told.did, told.redactor, came)]
 
@@ -375,6 +379,7 @@ def _encoded(record: CallBody) -> bytes:
         bare = CallBody(
             record.caller, escaped(record.tool, 200), None, record.digest, record.decision, record.rule,
             strategy=record.strategy, confidence=record.confidence, origin=record.origin, wire=record.wire,
+            identity=record.identity,
         )  # fmt: skip
         return encode(replace(bare, emission="the model output cannot be stored"))
 
@@ -491,6 +496,8 @@ class Recording:
             with self._lock:
                 self._tokens[facts.caller] += facts.tokens
             self._news.set()
+        for rescued in facts.rescues:
+            self._note_rescue(rescued)
         if not facts.did:
             return
         try:
@@ -498,6 +505,13 @@ class Recording:
         except Exception:  # an error of ours must not reach the answer
             self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")
+
+    def _note_rescue(self, rescued: Rescued) -> None:
+        told = replace(rescued, caller=rescued.caller or CALLER, tool=str(self.redactor.label(rescued.tool)))
+        try:
+            self.store.later(lambda tables: note_rescue(tables, told))
+        except StoreError as error:
+            self._note_fault(error)
 
     def _spent_all(self) -> bool:
         """Whether all tokens that were used are in the store."""

@@ -333,7 +333,7 @@ async def ask_server(target: Target, at: list[str], most: int, accept: str) -> P
     headers = [(b"user-agent", b"rightcall"), (b"accept", accept.encode("ascii")), (b"accept-encoding", b"identity")]
     request = Request("GET", target.path, headers, most=most, unpacks=_UNPACKED)
     try:
-        async with exchange(target.address, request, _trust() if target.secure else None, at) as response:
+        async with exchange(target.address, request, trust() if target.secure else None, at) as response:
             if response.status in (301, 302, 303, 307, 308) and (moved := header_of(response.headers, b"location")):
                 return moved.decode("latin-1")
             if response.status != 200:
@@ -345,7 +345,7 @@ async def ask_server(target: Target, at: list[str], most: int, accept: str) -> P
 
 
 @lru_cache(1)
-def _trust() -> ssl.SSLContext:
+def trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 

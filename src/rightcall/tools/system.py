@@ -20,7 +20,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import AnswerRoom, render_json
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import StoreError, ToolFailure
-from rightcall.policy.settings import Settings, WriteSettings, records_of
+from rightcall.policy.settings import Settings, WriteSettings, records_of, settings_of
 from rightcall.record.browse import (
     SEARCHED,
     Collection,
@@ -459,7 +459,7 @@ class _Guard:
 
     def _named(self, caller: str) -> tuple[str, ...]:
         """The rooms that the policy lets a caller into."""
-        own = self._settings.callers.get(caller)
+        own = settings_of(self._settings, caller)
         return own.rooms if own is not None else ()
 
     def _room(self, tool: str, asked: PostArguments | ReadRoomArguments) -> str:

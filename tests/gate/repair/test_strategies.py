@@ -16,10 +16,10 @@ def repair(strategy: StrategyName) -> Repair:
 
 @pytest.mark.promise("N-02")
 def test_the_registry_is_ordered_named_and_explained() -> None:
-    assert NAMES == ("direct", "python_ast", "regex_quotes", "structure", "manual_repair", "failed")
+    assert NAMES == ("direct", "python_ast", "regex_quotes", "structure", "manual_repair", "llm", "failed")
     assert set(NAMES) == set(get_args(StrategyName))
     assert all(STRATEGIES.values())
-    assert {"direct", "failed"} | REPAIRING == set(NAMES)
+    assert {"direct", "llm", "failed"} | REPAIRING == set(NAMES)
     assert all(strategy in REPAIRING for rule in RULES.values() for strategy in rule.strategies)
 
 

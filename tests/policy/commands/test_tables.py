@@ -28,7 +28,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.mark.promise("P-16")
 @some_and_all
-@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"])
+@pytest.mark.parametrize(
+    "name", ["commands", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+)
 def test_every_command_has_its_answer(desk: Desk, name: str, step: int) -> None:
     table = rows(name)[::step]
     assert len(table) * step >= 200

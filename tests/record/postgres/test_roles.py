@@ -8,7 +8,18 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from rightcall.console.people import EntryKind, add_person, enter, leave, make_link, revoke_person, session_of
+from rightcall.console.people import (
+    EntryKind,
+    Identified,
+    add_person,
+    end_identified,
+    enter,
+    enter_identified,
+    leave,
+    make_link,
+    revoke_person,
+    session_of,
+)
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.postgres.roles import TABLES, roles_sql
@@ -94,6 +105,21 @@ def test_people_whom_the_owner_added_log_in_and_out_of_a_node_that_appends(roles
             store.transact(lambda tables: add_person(tables, "bob", "approve", "bob"))
         with pytest.raises(StoreError, match="this role may not do that"):
             store.transact(lambda tables: revoke_person(tables, "ann", "bob"))
+
+
+@pytest.mark.promise("I-08")
+def test_people_of_an_identity_provider_log_in_at_one_node_and_are_known_at_the_next(roles: Roles) -> None:
+    anna = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600)
+    with closing(opened(roles.append)) as store:
+        entered = store.transact(lambda tables: enter_identified(tables, anna, "login-1"))
+        assert entered is not None
+    with closing(opened(roles.append)) as store:
+        found = store.look(lambda tables: session_of(tables, entered[1]))
+        assert found is not None
+        assert (found.person, found.may) == ("anna@example.org", "approve")
+        assert store.transact(lambda tables: enter_identified(tables, anna, "login-1")) is None
+        store.transact(lambda tables: end_identified(tables, anna.issuer, anna.subject))
+        assert store.look(lambda tables: session_of(tables, entered[1])) is None
 
 
 @pytest.mark.promise("S-01")

@@ -126,6 +126,7 @@ STRATEGIES: dict[StrategyName, str] = {
     "regex_quotes": "quotes of another kind: typographic quotes, backticks, escaped quotes",
     "structure": "the schema-led reader and the schema's names, values and types",
     "manual_repair": "what packs, the policy or a registered repair say of this one tool",
+    "llm": "the structure by a model that `[gate.llm]` names; names and values as they were written",
     "failed": "no strategy gave a certain result",
 }
 NAMES: tuple[StrategyName, ...] = tuple(STRATEGIES)

@@ -5,6 +5,7 @@ one question that waits, is given once, and stands in the record with the person
 when it was drawn, for whom: what was pressed before anybody could read it does not count.
 """
 
+from asyncio import to_thread
 from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
@@ -25,6 +26,7 @@ from rightcall.console.people import still_counts
 from rightcall.console.questions import Question, describe_answer, lay_out, plain_arguments
 from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import SECOND, Approval, Grant
 from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition, give_grant
 from rightcall.record.calls import call
@@ -33,6 +35,7 @@ from rightcall.record.tables import Tables
 _FIRST_GLANCE: Final = SECOND // 2
 """Nanoseconds in which nobody has read a question: an answer that comes sooner was not meant for it."""
 _MOST_ANSWERED: Final = 20
+_MOST_LOGINS: Final = 50
 LONGEST_REASON: Final = 500
 LENGTHS: Final = {"600": "10 minutes", "3600": "1 hour", "28800": "8 hours", "86400": "1 day", "604800": "7 days"}
 USES: Final = ("1", "5", "20", "100")
@@ -56,7 +59,29 @@ async def show_all(request: Request) -> Response:
         return [_listed(one, now) for one in waiting], [_listed(one, now) for one in reversed(done)]
 
     waiting, done = await look(request, work)
-    return render(request, "inbox", waiting=waiting, done=done)
+    logins = await to_thread(_missing_logins, site_of(request).policy())
+    return render(request, "inbox", waiting=waiting, done=done, logins=logins)
+
+
+class MissingLogin(Struct, frozen=True):
+    """A server of the policy that nobody can call before somebody logs in."""
+
+    server: str
+    caller: str
+    why: str
+    command: str
+
+
+def _missing_logins(policy: Policy) -> list[MissingLogin]:
+    """Those that calls of this user have met."""
+    urls = {one.url for one in policy.servers.values() if one.url}
+    if not urls:
+        return []
+    from rightcall.identity.logins import describe_want  # late: few consoles have such servers
+    from rightcall.identity.vault import Vault
+
+    found = [one for one in Vault().wants() if one.url in urls][:_MOST_LOGINS]
+    return [MissingLogin(one.server, one.caller, describe_want(one), one.command) for one in found]
 
 
 def _listed(one: Approval, now: int) -> Listed:

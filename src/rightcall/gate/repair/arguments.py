@@ -16,10 +16,11 @@ from rightcall.base.json.reader import MAX_DEPTH
 from rightcall.base.json.shape import ANY, Shape, loses_digits, shape_of
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, unsound
 from rightcall.base.text import escaped, regex
+from rightcall.catalog.tidy import is_place
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.repair.choices import Log
-from rightcall.gate.repair.values import Manner, conforms, fit, fit_object, json_text
+from rightcall.gate.repair.values import Manner, conforms, fit, fit_object, json_text, manners, split_place
 from rightcall.gate.repair.words import EMPTY_WORDS, joined, words_of
 from rightcall.types import Parsed, Repair
 
@@ -74,13 +75,25 @@ def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None
     if declared and repair is not None:
         found = _repaired(found, repair, log)
     if log.strategies:
-        manner = Manner(
-            aliases=rules.aliases if declared else {},
-            values=rules.values if declared else {},
-            required=frozenset(rules.required),
-        )
-        found = _json_texts(fit_object(found, shape, "", log, 0, manner), rules.json_text, shape, log)
+        said = manners(rules) if declared else {"": Manner(required=frozenset(rules.required))}
+        log.inside = said if len(said) > 1 else {}
+        found = _moved(found, rules.aliases, log) if declared else found
+        found = _json_texts(fit_object(found, shape, "", log, 0, said[""]), rules.json_text, shape, log)
     return _with_defaults(found, rules.defaults)
+
+
+def _moved(arguments: dict[str, Any], aliases: Mapping[str, str], log: Log) -> dict[str, Any]:
+    """A declared alias that leads into an object: `lang` for `filter.language`. What is there already stays."""
+    for given, meant in aliases.items():
+        around, name = split_place(meant)
+        inside = arguments.get(around, {})
+        if not around or "." in around or "[" in meant or "." in given or given not in arguments:
+            continue
+        if is_object(inside) and name not in inside:
+            rest = {key: value for key, value in arguments.items() if key != given}
+            arguments = {**rest, around: {**inside, name: arguments[given]}}
+            log.add(given, given, meant, "alias", 1.0)
+    return arguments
 
 
 def _unwrapped(value: Any, tool: Tool, log: Log) -> Any:
@@ -206,7 +219,9 @@ def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], shape: Shape,
 
 def _with_defaults(arguments: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Declared defaults for what is absent. Filling in is no repair: it changes nothing that was written."""
-    missing = {name: deepcopy(value) for name, value in defaults.items() if name not in arguments}
+    missing = {
+        name: deepcopy(value) for name, value in defaults.items() if name not in arguments and not is_place(name)
+    }
     return {**arguments, **missing} if missing else arguments
 
 

@@ -274,7 +274,7 @@ def _near(one: str, other: str) -> bool:
 MOST_ATTEMPTS = 2_000
 """So many alternatives of a schema are tried in one call; a value that needs more is left as it is, and refused."""
 
-_DECLARED = frozenset({"alias", "value_alias", "tool_repair"})
+_DECLARED = frozenset({"alias", "value_alias", "form", "tool_repair"})
 
 
 NOTES: Final[Mapping[str, str]] = {
@@ -296,6 +296,7 @@ NOTES: Final[Mapping[str, str]] = {
     "null_optional": "an optional argument without a value left out",
     "null_word": "a word for nothing read as null",
     "value_alias": "a declared alias of the value",
+    "form": "a declared form of the value",
     "enum_style": "another spelling of an allowed value",
     "enum_typo": "a misspelt allowed value",
     "number_text": "a number written as text",
@@ -322,7 +323,7 @@ class Log:
     A change that names no strategy was led by the schema.
     """
 
-    __slots__ = ("attempts", "beside", "lossy", "problems", "repairs", "strategies", "unknown")
+    __slots__ = ("attempts", "beside", "inside", "lossy", "problems", "repairs", "strategies", "unknown")
 
     def __init__(self, unknown: UnknownArgument = "drop", strategies: frozenset[StrategyName] = REPAIRING) -> None:
         self.unknown: UnknownArgument = unknown
@@ -332,6 +333,7 @@ class Log:
         self.lossy = False  # the text had digits that a number does not keep: 1.10
         self.beside: Mapping[str, str] = {}  # what the siblings of a value say of its unit
         self.attempts = [MOST_ATTEMPTS]  # a list, so that trials draw from the same
+        self.inside: Mapping[str, Any] = {}  # what is declared of places inside of arguments, by the place around them
 
     def add(
         self, path: str, before: Any, after: Any, rule: str, confidence: float, strategy: StrategyName | None = None
@@ -348,6 +350,7 @@ class Log:
         """An empty log of the same kind, for a change that may be given up."""
         trial = Log(self.unknown, self.strategies)
         trial.attempts, trial.beside, trial.lossy = self.attempts, self.beside, self.lossy
+        trial.inside = self.inside
         return trial
 
     def may_try(self, alternatives: int) -> bool:

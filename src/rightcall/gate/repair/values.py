@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +24,7 @@ from rightcall.gate.repair.choices import Choice, Log, choose, restrains
 from rightcall.gate.repair.names import DeclaredNames, NameMap, Renaming, is_noise, map_names, may_be_content
 from rightcall.gate.repair.numbers import number_in, units_beside
 from rightcall.gate.repair.words import joined
-from rightcall.types import StrategyName
+from rightcall.types import Rules, StrategyName
 
 _MAX_DEPTH = 48
 _LONGEST_LIST = 20_000
@@ -170,9 +171,10 @@ def _inside(value: Any, kind: str, shape: Shape, path: str, log: Log, depth: int
         items = value
         if len(items) > 1 and shape.items is not None and _is_row(shape.items) and all(map(_is_loose, items)):
             return value  # [1, 2] for a list of lists: [[1, 2]] or [[1], [2]]
+        manner = _manner_at(path, log)
         fitted = [
             fit(
-                item,
+                item if manner is PLAIN else _declared_value(item, ITEM, manner, f"{path}[{at}]", log),
                 shape.prefix[at] if at < len(shape.prefix) else shape.items or Shape(),
                 f"{path}[{at}]",
                 log,
@@ -436,6 +438,7 @@ _NAMED = 5
 """So many arguments a message names when one name could mean many."""
 
 _OBJECT = frozenset({"object"})
+_INDEX = regex(r"\[\d+\]")
 _DOTTED = regex(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
 
@@ -444,10 +447,45 @@ class Manner(NamedTuple):
 
     aliases: Mapping[str, str] = {}
     values: Mapping[str, Mapping[str, Any]] = {}
+    forms: Mapping[str, tuple[str, ...]] = {}
+    defaults: Mapping[str, Any] = {}
     required: frozenset[str] = frozenset()
 
 
 PLAIN = Manner()
+ITEM = "[]"
+"""In the place of a name: each item of the list."""
+
+
+def manners(rules: Rules) -> dict[str, Manner]:
+    """What is declared of each object in the arguments, by its place: "" for all of them, `filter`, `items[]`."""
+    found: dict[str, dict[str, Any]] = {"": {"required": frozenset(rules.required)}}
+    for given, meant in rules.aliases.items():
+        around, name = split_place(given)
+        beside, target = split_place(meant)
+        if around == beside:
+            found.setdefault(around, {}).setdefault("aliases", {})[name] = target
+    for word in ("values", "forms", "defaults"):
+        for place, said in getattr(rules, word).items():
+            around, name = split_place(place)
+            found.setdefault(around, {}).setdefault(word, {})[name] = said
+    return {around: Manner(**said) for around, said in found.items()}
+
+
+def split_place(place: str) -> tuple[str, str]:
+    """What is around a place, and its name there.
+
+    >>> split_place("city"), split_place("filter.language"), split_place("items[].size"), split_place("tags[]")
+    (('', 'city'), ('filter', 'language'), ('items[]', 'size'), ('tags', '[]'))
+    """
+    if place.endswith(ITEM):
+        return place.removesuffix(ITEM), ITEM
+    around, _, name = place.rpartition(".")
+    return around, name
+
+
+def _manner_at(path: str, log: Log) -> Manner:
+    return cast("Manner", log.inside.get(_INDEX.sub(ITEM, path), PLAIN)) if log.inside else PLAIN
 
 
 def fit_object(
@@ -455,6 +493,8 @@ def fit_object(
 ) -> dict[str, Any]:
     """Bring an object into shape. The same object comes back where nothing had to change."""
     changed = given
+    if path and manner is PLAIN:
+        manner = _manner_at(path, log)
     strangers = sum(1 for name in given if name not in shape.props)
     if strangers > _MOST_STRANGERS and shape.closed and log.led:
         styles = {joined(name) for name in shape.props}  # another style is certain, however many names are in it
@@ -470,25 +510,36 @@ def fit_object(
     for name, value in changed.items():
         here = f"{path}.{name}" if path else name
         part = shape.props.get(name) or shape.additional or ANY
-        value = _declared_value(value, manner.values.get(name), here, log)
+        value = _declared_value(value, name, manner, here, log)
         if name in shape.props and log.led and _drops_null(name, value, part, shape, manner):
             log.add(here, value, None, "null_optional", 1.0 if value is None else 0.95)
             continue
         result[name] = fit(value, part, here, log, depth)
     log.beside = outer
+    if path and manner.defaults:
+        result |= {name: deepcopy(value) for name, value in manner.defaults.items() if name not in result}
     same = result.keys() == given.keys() and all(result[name] is given[name] for name in result)
     return given if same else result
 
 
-def _declared_value(value: Any, table: Mapping[str, Any] | None, path: str, log: Log) -> Any:
-    """`bash` where the pack says that `terminal` is meant."""
-    if not table or (is_object(value) or is_list(value)):
+def _declared_value(value: Any, name: str, manner: Manner, path: str, log: Log) -> Any:
+    """`bash` where the pack says that `terminal` is meant, `31.1.2026` where it says how dates are written."""
+    table, forms = manner.values.get(name), manner.forms.get(name)
+    if not (table or forms) or is_object(value) or is_list(value):
         return value
-    meant = table.get(str(value).strip().lower(), value)
+    meant = (table or {}).get(str(value).strip().lower(), value)
     if meant is not value and meant != value:
         log.add(path, value, meant, "value_alias", 1.0)
         return meant
-    return value
+    if not forms:
+        return value
+    from rightcall.catalog.forms import convert  # late: few tools have any
+
+    read = convert(value, forms)
+    if read is None or read == value:
+        return value
+    log.add(path, value, read, "form", 1.0)
+    return read
 
 
 def _drops_null(name: str, value: Any, part: Shape, shape: Shape, manner: Manner) -> bool:

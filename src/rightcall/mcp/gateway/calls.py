@@ -57,7 +57,7 @@ from rightcall.mcp.messages import (
     with_note,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.session import ServerGone, ServerSlow
+from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow
 from rightcall.mcp.spans import tell_result, tell_tool
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
@@ -173,6 +173,8 @@ _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 class Servers(Protocol):
     def upstream(self, name: str) -> Upstream | None: ...
 
+    def upstreams(self) -> list[Upstream]: ...
+
 
 class Calls:
     """The calls of all clients."""
@@ -200,8 +202,15 @@ class Calls:
         if isinstance(meant, Unsure):
             await self._judging.refuse_unknown(call, exchange)
             return _refused(self._may_mean(call, meant, exchange), exchange)
-        upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
-        if meant is None or upstream is None:
+        if meant is None and (awaited := self._awaiting_login(call, exchange)) is not None:
+            try:
+                await awaited.ready()  # somebody may have logged in just now
+            except ServerGone as gone:
+                await self._judging.refuse_unknown(call, exchange)
+                return _refused(_describe_loss(awaited.name, gone), exchange)
+            meant = await self.naming.find(call.name)
+        upstream = self._servers.upstream(meant.entry.space) if isinstance(meant, Meant) else None
+        if not isinstance(meant, Meant) or upstream is None:
             return await self._unknown(call, exchange)
         wrong = _mismatch(call, meant, exchange)
         if wrong is not None and self._door.offers(meant.entry.name, meant.entry.space, exchange.caller):
@@ -308,6 +317,15 @@ class Calls:
             return self._no_such(call, exchange)
         told = " or ".join(escaped(name, 128) for name in names)
         return f"Unknown tool {escaped(call.name, 100)!r}; the name is ambiguous. Did you mean {told}?"
+
+    def _awaiting_login(self, call: ToolCall, exchange: Exchange) -> Upstream | None:
+        """The server that a tool seems to be of, where nobody knows its tools before a login."""
+        for one in self._servers.upstreams():
+            prefix = one.name if one.server.prefix is None else one.server.prefix
+            begins = call.name.casefold().startswith((f"{prefix}_".casefold(), f"{prefix}/".casefold()))
+            if one.awaits_login and prefix and begins:
+                return one if self._door.offers(call.name[len(prefix) + 1 :], one.name, exchange.caller) else None
+        return None
 
     def _no_such(self, call: ToolCall, exchange: Exchange) -> str:
         near = self.naming.near(call.name, exchange.caller)
@@ -489,6 +507,8 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
 def _describe_loss(server: str, gone: Exception) -> str:
     if isinstance(gone, ServerSlow):
         return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
+    if isinstance(gone, LoginMissing):
+        return f"The server {server} cannot be used: {gone}. The call was not sent."
     return f"The server {server} gave no answer: {gone}."
 
 

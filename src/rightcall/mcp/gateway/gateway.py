@@ -178,6 +178,8 @@ class Gateway:
         self._open_link = open_link
         self._upstreams: dict[str, Upstream] = {}
         self._servers = _NO_SERVERS
+        self.only = ""
+        """The one server that is joined, whose tools keep their names; empty: all of the policy."""
         self._closing: set[asyncio.Task[None]] = set()
         self._lists: dict[tuple[str, int, str], list[Raw]] = {}
         self._following = Following(door, self.follow) if shared is None else None
@@ -255,10 +257,12 @@ class Gateway:
 
     def _join(self) -> None:
         """Make the servers those of the policy in force."""
-        wanted: Mapping[str, Server] = self.door.policy.servers if self._open_link is not None else _NO_SERVERS
-        if wanted is self._servers:
+        named: Mapping[str, Server] = self.door.policy.servers if self._open_link is not None else _NO_SERVERS
+        if named is self._servers:
             return
-        self._servers = wanted
+        self._servers = named
+        own = named.get(self.only)
+        wanted = named if not self.only else {} if own is None else {self.only: replace(own, prefix="")}
         prefixes = {name: server.prefix for name, server in wanted.items() if server.prefix is not None}
         self.table.name_by(prefixes)
         self._library.name_by(prefixes)
@@ -303,6 +307,7 @@ class Gateway:
             for one in self._upstreams.values()
             if one.session is not None and one.session.agreed is not None and one.session.agreed.instructions
         ]
+        words += [f"{one.name} {one.told()}" for one in self._upstreams.values() if one.awaits_login]
         return {**told, "instructions": "\n\n".join(words)} if words else told
 
     def _capabilities(self, *, stateless: bool) -> dict[str, Any]:

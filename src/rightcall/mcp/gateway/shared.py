@@ -24,19 +24,20 @@ from typing import Any, Final, TypeVar, cast
 from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.text import wire_name
+from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ToolFailure
+from rightcall.executor.calls import identity_now
 from rightcall.executor.door import Door
 from rightcall.executor.toolbox import other_names
 from rightcall.mcp.gateway.forward import asks, era_of
 from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.names import ToolEntry
 from rightcall.mcp.gateway.tasks import Tasks
-from rightcall.mcp.links import open_link
+from rightcall.mcp.links import for_caller, open_link
 from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, mirrored, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.session import ServerGone, ServerSlow, Session, SessionExpired, spawn
-from rightcall.mcp.upstream import Opening, envelope_for, headers_for
+from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow, Session, SessionExpired, spawn
+from rightcall.mcp.upstream import Opening, Upstream, envelope_for, headers_for
 from rightcall.record.notes import remember_tools
 
 ABILITIES: Final = (
@@ -52,6 +53,8 @@ MOST: Final = 8
 """Groups that clients share,"""
 MOST_OWN: Final = 8
 """and those of one client each."""
+MOST_CALLERS: Final = 64
+"""Callers with sessions of their own, at servers where each has a login."""
 PATIENCE: Final = 20.0
 """Seconds that a client waits for servers that start for its group and are known to work: without us it would wait for
 them too."""
@@ -73,6 +76,8 @@ class Group(Struct, frozen=True):
     """Whether that client tells its folders."""
     pages: bytes = b""
     """Which pages of servers the clients show, as they say it; none where they show none."""
+    caller: str = ""
+    """Whose clients they are, where a server wants a login of each (`per_caller`)."""
 
 
 _NOTHING: Final = Group()
@@ -195,7 +200,7 @@ class SharedGateway:
 
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         if not client.is_greeted:
-            return await self.group_of(capabilities).introduction(client, capabilities)
+            return await self.group_of(capabilities, client.caller).introduction(client, capabilities)
         await self.first.settled(GREETING)  # which shows what eras its servers know
         self._leave(client)
         gateway = self._greeted(client)
@@ -204,11 +209,12 @@ class SharedGateway:
         return await gateway.introduction(client, capabilities)
 
     async def answer(self, exchange: Exchange) -> Answer:
-        own = self._greeted(exchange.client) if exchange.client.is_greeted else self.group_of(exchange.capabilities)
+        client = exchange.client
+        own = self._greeted(client) if client.is_greeted else self.group_of(exchange.capabilities, client.caller)
         return await own.answer(exchange)
 
     def noticed(self, client: Client, method: str, params: Raw) -> None:
-        own = self._greeted(client) if client.is_greeted else self.group_of(client.capabilities)
+        own = self._greeted(client) if client.is_greeted else self.group_of(client.capabilities, client.caller)
         own.noticed(client, method, params)
 
     def gone(self, client: Client) -> None:
@@ -230,7 +236,7 @@ class SharedGateway:
         known = self._group_of.get(client)
         if known is not None and known in self._groups:
             return self._opened(known)
-        group = _group(client.capabilities, "old" if self._know_both else "new")
+        group = self._split(_group(client.capabilities, "old" if self._know_both else "new"), client.caller)
         roots = isinstance(client.capabilities.get("roots"), dict)
         if (roots or (group.abilities and self._asks_anybody)) and self._has_room_for_one():
             group = replace(group, own=next(self._numbers), roots=roots)
@@ -264,13 +270,24 @@ class SharedGateway:
         upstream = self.first.upstream(server)
         return upstream is not None and upstream.state == "ready"
 
-    def group_of(self, capabilities: Mapping[str, Any]) -> Gateway:
-        """The gateway of the clients of the new era that can do this."""
-        group = _group(capabilities, "new")
+    def group_of(self, capabilities: Mapping[str, Any], caller: str = "") -> Gateway:
+        """The gateway of this caller's clients of the new era that can do this."""
+        group = self._split(_group(capabilities, "new"), caller)
         return self._opened(group if self._has_room(group) else _NOTHING)
 
+    def _split(self, group: Group, caller: str) -> Group:
+        """Of this caller alone, where any server knows its callers by a login of each; of one person, where an identity
+        provider says who it is: several may be one caller."""
+        if not any(one.per_caller for one in self.door.policy.servers.values()):
+            return group
+        issuer, subject = identity_now()
+        return replace(group, caller=f"{issuer}#{subject}" if issuer else caller)
+
     def _has_room(self, group: Group) -> bool:
-        return group in self._groups or group.own > 0 or sum(one.own == 0 for one in self._groups) < MOST
+        if group in self._groups or group.own > 0:
+            return True
+        shared = [one.caller for one in self._groups if one.own == 0]
+        return shared.count(group.caller) < MOST and (group.caller in shared or len({*shared}) <= MOST_CALLERS)
 
     def _opened(self, group: Group) -> Gateway:
         """Its servers start with the first of its clients."""
@@ -289,6 +306,8 @@ class SharedGateway:
         shared = Shared(self._tasks, know, group.era, alone=group.own > 0, place=self._place.name)
         opening, named = self._place.opening, "" if group.own else json.encode(group).decode()
         open_link = self._open_link if opening is None else opening(named)
+        if group.caller:
+            open_link = for_caller(open_link, group.caller)
         return Gateway(self.door, open_link, capabilities=_describe_abilities(group), news=news, shared=shared)
 
     def _know(self, group: Group, definitions: list[Any], space: str) -> None:
@@ -311,13 +330,14 @@ def _called(group: Group) -> str:
     'elicitation (form, url), sampling'
     >>> _called(Group((), "old", 3, roots=True)), _called(Group(("sampling",), "old", 3))
     ('handshake, roots of client 3', 'sampling, handshake, client 3 alone')
-    >>> _called(Group(pages=b"{}"))
-    'pages'
+    >>> _called(Group(pages=b"{}")), _called(Group(caller="ann"))
+    ('pages', 'caller ann')
     """
     names = [name for name in group.abilities if "." not in name]
     ways = {name: [one.partition(".")[2] for one in group.abilities if one.startswith(f"{name}.")] for name in names}
     parts = [f"{name} ({', '.join(ways[name])})" if ways[name] else name for name in names]
     parts += ["pages"] if group.pages else []
+    parts += [f"caller {escaped(group.caller, 100)}"] if group.caller else []
     parts += ["handshake"] if group.era == "old" else []
     alone = f"roots of client {group.own}" if group.roots else f"client {group.own} alone"
     return ", ".join([*parts, alone] if group.own else parts)
@@ -402,7 +422,7 @@ class ServerSource:
 
     def away(self) -> Mapping[str, str]:
         upstreams = [] if self._gateway is None else self._gateway.upstreams()
-        return {one.name: _why(one.state, one.problem) for one in upstreams if one.session is None}
+        return {one.name: _why(one) for one in upstreams if one.session is None}
 
     def settle(self, seconds: float) -> None:
         with suppress(TimeoutError, ToolFailure):
@@ -475,6 +495,8 @@ class ServerSource:
             raise ToolFailure(
                 f"The server {server} {slow}. The call was cancelled; whether it had an effect is not known."
             ) from None
+        except LoginMissing as gone:
+            raise ToolFailure(f"The server {server} cannot be used: {gone}. The call was not sent.") from None
         except ServerGone as gone:
             raise ToolFailure(f"The server {server} gave no answer: {gone}.") from None
 
@@ -526,10 +548,12 @@ def _plain(server: str, answer: Answer) -> Any:
     return "\n".join(texts) if len(texts) == len(pieces) else pieces
 
 
-def _why(state: str, problem: str) -> str:
-    if state == "starting" and not problem:
+def _why(upstream: Upstream) -> str:
+    if upstream.awaits_login:
+        return f"cannot be used: {upstream.problem}"
+    if upstream.state == "starting" and not upstream.problem:
         return "has not started yet"
-    return f"is not running: {problem or 'it was not started'}"
+    return f"is not running: {upstream.problem or 'it was not started'}"
 
 
 class _Names:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.base.telemetry.conventions import TOOL_ERROR
 from rightcall.errors import StoreError
+from rightcall.executor.calls import identity_now
 from rightcall.executor.lookups import Lookup
 from rightcall.executor.messages import error_content
 from rightcall.executor.spans import tell_passage, tell_waiting
@@ -335,7 +336,7 @@ def record_refusal(
     digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
     body = CallBody(
         caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
-        policy=door.policy.digest, wire=door.host,
+        policy=door.policy.digest, wire=door.host, identity=identity_now(),
     )  # fmt: skip
     decision = Decision("deny", "validation", f"Validation failed: {why}")
     at = door.store.clock.now()

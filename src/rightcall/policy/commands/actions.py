@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rightcall.base.text import regex
 from rightcall.policy.commands.network import METHODS, given, named_addresses, reaches_out, sends_credentials
-from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.places import Place, is_disk
 from rightcall.policy.commands.runs import RuleHit, Run, only_looks
 from rightcall.policy.commands.urls import Address, parsed
 from rightcall.policy.commands.words import HOLE, Word, basename
@@ -50,11 +50,26 @@ _ABOUT_FILES = frozenset(
 """Their words are files, names and texts, or they have lists of their own."""
 _ENDS = regex(
     r"(?:[a-z]+[:-])?(?:delete|destroy|drop|purge|terminate|wipe|nuke|truncate|revoke|undeploy|tear-?down|erase"
-    r"|unregister|obliterate|expunge|deleteall|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|delete-all|prune)(?:[:-][a-z-]+)?"
+    r"|unregister|obliterate|expunge|deleteall|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|implode|delete-all|prune)"
+    r"(?:[:_-][a-z_-]+|[A-Z][A-Za-z]*)?"
 )
 _SENDS = regex(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
 _UNLISTED = frozenset(
-    ("push", "release", "apply", "reset", "rm", "uninstall", "submit", "upload", "downgrade", "down", "sync-prod")
+    (
+        "push",
+        "release",
+        "apply",
+        "reset",
+        "rm",
+        "uninstall",
+        "submit",
+        "upload",
+        "downgrade",
+        "down",
+        "sync-prod",
+        "remove",
+        "unlink",
+    )
 )
 """These too, where nobody knows the program; of others their own lines say what they mean."""
 _LOOKS = regex(
@@ -114,7 +129,7 @@ _NAMED_BY = frozenset(
     ("-m", "--message", "--title", "-k", "--grep", "-g", "--filter", "-t", "--name", "--text", "-p", "--pattern",
      "--tag", "--label", "-q", "--query", "--match", "--marker", "--stage", "--env", "-e", "--target")
 )  # fmt: skip
-_A_WORD = regex(r"[a-z][a-z0-9:_-]*")
+_A_WORD = regex(r"[a-z][A-Za-z0-9:_-]*")
 
 
 def _first_words(values: list[str]) -> list[str]:
@@ -182,16 +197,18 @@ def started_by_options(run: Run) -> Iterator[RuleHit]:
 CLIENTS = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
      "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
-     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
+     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql", "spark-sql", "influx",
+     "cypher-shell", "db2", "vsql", "exaplus", "ysqlsh", "athenacli")
 )  # fmt: skip
 _SQL_DESTROYS = regex(
     r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
-    r"|SEQUENCE|TYPE|OWNED|"
+    r"|SEQUENCE|TYPE|OWNED|MEASUREMENT|SERIES|BUCKET|"
     r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
     r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO|pg_terminate_backend|KILL\s+\d"
     r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
     r"|dropIndexes|updateMany"
-    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
+    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|DETACH\s+DELETE|\bdropDatabase\b"
+    r"|db\.shutdownServer", re.IGNORECASE,
 )  # fmt: skip
 _SQL_RIGHTS = regex(r"\b(?:GRANT|REVOKE)\s|\bSET\s+(?:GLOBAL|PERSIST)\b"
                          r"|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
@@ -250,6 +267,28 @@ def sql_rules(program: str, text: str) -> Iterator[RuleHit]:
         if found:
             yield RuleHit(kind, f"{program} {' '.join(found.group().split())[:40]}")
             return
+
+
+def unlisted_rules(run: Run) -> Iterator[RuleHit]:
+    """A program that nobody listed, given a statement of SQL that destroys, or a disk."""
+    said = next((one for one in run.values if " " in one and len(one) < 5000 and _SQL_SURELY.match(one)), "")
+    if said:
+        yield RuleHit("destroys", f"{run.program} {' '.join(said.split())[:40]}")
+    elif run.program not in _LOOK_AT_DISKS and any(map(is_disk, run.values)):
+        yield RuleHit("destroys", f"{run.program} {next(filter(is_disk, run.values))}")
+
+
+_SQL_SURELY = regex(
+    r"\s*(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|KEYSPACE|INDEX|VIEW|USER)\s+\S|TRUNCATE\s+TABLE\s|DELETE\s+FROM\s+\S)",
+    re.IGNORECASE,
+)
+_LOOK_AT_DISKS = frozenset(
+    ("lsblk", "blkid", "smartctl", "df", "udevadm", "findmnt", "file", "ls", "stat", "fuser", "lsof", "iostat",
+     "hdparm", "nvme", "dumpe2fs", "xfs_info", "tune2fs", "btrfs", "isoinfo", "fatlabel", "diskutil", "test", "[", "[[",
+     "echo", "parted", "fdisk", "sfdisk", "gdisk", "sgdisk", "mount", "umount", "dd", "cat", "pv", "head", "xxd",
+     "hexdump")
+)  # fmt: skip
+"""They look, or have lines of their own."""
 
 
 def restore_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
@@ -442,12 +481,21 @@ def httpie_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     yield from sends_credentials(run)
 
 
+def _only_queries(run: Run) -> bool:
+    """`gh api graphql -f query='{ viewer { login } }'`: a question, whose further fields are its variables."""
+    said = [value[6:] for value in run.values if value.startswith("query=")]
+    return (
+        "graphql" in run.values and not run.has("--input") and len(said) == 1
+        and re.match(r"\s*(?:query\b|\{)", said[0]) is not None and "mutation" not in said[0] and HOLE not in said[0]
+    )  # fmt: skip
+
+
 def gh_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`gh api` changes what it is told to."""
     if run.values[:1] != ["api"]:
         return
     method = run.option("-X", "--method")
-    sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
+    sends = run.has("-f", "-F", "--field", "--raw-field", "--input") and not _only_queries(run)
     if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
         yield RuleHit("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
 

@@ -329,11 +329,12 @@ class Findings:
             self._asks("credentials", f"${names[0]}")
 
     def _empties(self, word: Word, folders: tuple[str, ...], *, seen: bool = False) -> None:
-        """A file is left empty; `seen`: only one that has something in it counts, since code makes new ones so."""
+        """A file is left empty; `seen`: only one that has something in it counts, since code makes new ones so, or one
+        that nobody can look for."""
         for folder in folders:
             path = self.place.whole(folder, word.value)
             if not (self.place.is_made_again(path) or self.place.is_temporary(path) or is_device(path)) and (
-                not seen or may_be_lost(path)
+                not seen or not word.known or may_be_lost(path)
             ):
                 self._asks("destroys", f"> {word.value}".replace(HOLE, "…"))
 

@@ -33,9 +33,9 @@ _AWK = Interpreter((), reads_input=False, first=True)
 INTERPRETERS: dict[str, Interpreter] = {
     "python": _PYTHON, "python2": _PYTHON, "python3": _PYTHON, "pypy": _PYTHON, "pypy3": _PYTHON, "ipython": _PYTHON,
     "py": _PYTHON, "node": _NODE, "nodejs": _NODE, "bun": Interpreter(("-e", "--eval", "-p", "--print"), False),
-    "tsx": _NODE, "ts-node": _NODE, "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie",
-    "-nle",
-                                                         "-i.bak", "-0777", "-wle", "-we")),
+    "tsx": _NODE, "ts-node": _NODE, "zx": _NODE,
+    "perl": Interpreter(("-e", "-E", "-ne", "-pe", "-le", "-lne", "-ane", "-pie", "-nle", "-i.bak", "-0777", "-wle",
+                         "-we")),
     "ruby": Interpreter(("-e", "-ne", "-pe"), valued=frozenset(("-I", "-r", "-C"))),
     "php": Interpreter(("-r", "-B", "-R", "-E"), valued=frozenset(("-d", "-c", "-z"))),
     "lua": Interpreter(("-e",)), "luajit": Interpreter(("-e",)), "rscript": Interpreter(("-e",)),
@@ -148,7 +148,7 @@ _AWK_HARMLESS = regex(
 _SED_ADDRESS = r"(?:/(?:[^/\\\n]|\\.){0,200}/[IM]*|\d+(?:~\d+)?|\$)"
 _SED_STARTS = regex(
     r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
-    rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
+    rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e"
 )
 _ALSO: dict[str, tuple[str, re.Pattern[str]]] = {
     "perl": ("runs", regex(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
@@ -174,8 +174,8 @@ _ALSO: dict[str, tuple[str, re.Pattern[str]]] = {
     "emacs": ("runs", regex(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
     "php": ("runs", regex(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require|copy)(?:_once)?\b[^;]{0,200}://"
                          r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
-    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", regex(
-        r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*(?:[^'\"`\s)]|['\"`](?:/|~))|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
+    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node", "zx"), ("runs", regex(
+        r"\$`|\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*(?:[^'\"`\s)]|['\"`](?:/|~))|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
         r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
         r"|fs/promises.{0,300}\.rm\s*\(|['\"`:]fs['\"`].{0,300}\.(?:rm|rmdir|unlink|truncate)\s*\(", re.DOTALL))),
     **dict.fromkeys(("r", "rscript"), ("runs", regex(

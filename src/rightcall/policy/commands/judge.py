@@ -69,6 +69,7 @@ from rightcall.policy.commands.paths import (
 from rightcall.policy.commands.rules import KILLS, ends_us, seeks_us
 from rightcall.policy.commands.runs import (
     FETCHERS,
+    SECRET_NAME,
     VALUED,
     Run,
     action_at,
@@ -99,6 +100,8 @@ _PLAIN_NAME = regex(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id
 """Variables that hold what stands in many addresses."""
 
 
+_ENVIRONMENT = regex(r"\$\{?env:(\w{1,200})\}?(?!\w|\s*=[^=])", re.IGNORECASE)
+"""A variable of the environment in PowerShell, where it is used and not set."""
 _LISTING = frozenset(
     ("find", "gfind", "fd", "fdfind", "ls", "seq", "sort", "uniq", "head", "tail", "nl", "shuf")
 )  # fmt: skip
@@ -325,7 +328,7 @@ class Judge(Findings):
             return [
                 new for word in given
                 for new in (
-                    told if word.value == replaced
+                    told if word.value == replaced and not (given and basename(given[0].value) in SHELLS)
                     else [Word(word.value.replace(replaced, whole), None, True)] if replaced in word.value else [word]
                 )
             ]  # fmt: skip
@@ -542,36 +545,60 @@ class Judge(Findings):
 
     def windows(self, language: str, text: str, folders: tuple[str, ...], depth: int = 0) -> None:
         """PowerShell and cmd: what their own reader finds."""
-        from rightcall.policy.commands.windows import read_windows
+        from rightcall.policy.commands.windows import EMPTIES, HIDES, read_windows
 
         if depth > _DEEPEST:
             raise UnreadableLine("it is nested too deeply")
         self.budget.read(text)
+        for named in _ENVIRONMENT.finditer(text) if self.commands.starter else ():
+            if SECRET_NAME.search(named[1]):
+                self._asks("credentials", f"$env:{named[1]}")
         before: list[str] = []
+        children: list[str] = []
+        fetched: set[str] = set()
         for words, fed in read_windows(text, language):
             self.budget.command()
-            if fed[-1:] == ("get-childitem",) and words[0] in ("get-content", "select-string"):
-                self._prints_children(before[1:], folders)
-            before = words
-            if len(words) > _MOST_WORDS:
-                raise UnreadableLine("a command has too many words")
-            name = Word(words[0])
-            rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
-            run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)
-            if HOLE in words[0]:
-                self.add("ask", "command:unreadable", f"`{spelled([name])}`: which program it starts {CANNOT}")
+            if words[0] == EMPTIES:
+                self._empties(Word(words[1]), folders, seen=True)
                 continue
-            allowed = self._by_pattern(run)
-            if self.commands.starter:
-                self._by_starter(run, allowed)
-                if run.program in ("iex", "invoke-expression") and fed:
-                    self._asks("network", f"{fed[0]} | {run.program}")
-            self._sees(run, elsewhere=False)
-            self._addresses(run, allowed)
-            if run.program in RUNNING or interpreter(run.program) is not None:
-                command = Simple([name, *rest], [], [], folders)
-                self._codes(run, command, [], depth)
-                self._starts(run, command, [], depth)
+            if words[0] == HIDES:
+                self.add("ask", "command:unreadable", f"`{words[1]}`: the name of its file {CANNOT}")
+                continue
+            if words[0] in ("get-content", "select-string"):
+                if fed[-1:] == ("get-childitem",):
+                    self._prints_children(before[1:], folders)
+                elif children and HOLE in words[1:]:  # `foreach ($f in gci -Force) { gc $f }`
+                    self._prints_children(children[1:], folders)
+            children = words if words[0] == "get-childitem" else children
+            before = words
+            rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
+            run = Run(basename(words[0]), Word(words[0]), rest, folders, values=words[1:], fed=fed)
+            self._windows_run(run, fetched, depth)
+
+    def _windows_run(self, run: Run, fetched: set[str], depth: int) -> None:
+        """One command; `fetched` are the files that those before it have brought from the network."""
+        if len(run.values) >= _MOST_WORDS:
+            raise UnreadableLine("a command has too many words")
+        if HOLE in run.name.value:
+            self.add("ask", "command:unreadable", f"`{spelled([run.name])}`: which program it starts {CANNOT}")
+            return
+        allowed = self._by_pattern(run)
+        if self.commands.starter:
+            self._by_starter(run, allowed)
+            if run.program in ("iex", "invoke-expression") and run.fed:
+                self._asks("network", f"{run.fed[0]} | {run.program}")
+            if ends_us(run, sought=False):
+                self._asks("guards", f"{run.program} … rightcall")
+            started = (run.program, *(map(basename, run.values) if _runs_files(run) else ()))
+            if not fetched.isdisjoint(started):
+                self._asks("network", run.name.value)
+            fetched |= _fetched_by(run)
+        self._sees(run, elsewhere=False)
+        self._addresses(run, allowed)
+        if _runs_files(run):
+            command = Simple([run.name, *run.arguments], [], [], run.folders)
+            self._codes(run, command, [], depth)
+            self._starts(run, command, [], depth)
 
     def _prints_children(self, values: list[str], folders: tuple[str, ...]) -> None:
         """`gci -Force | gc`: all that is in a folder, hidden files too."""
@@ -582,6 +609,23 @@ class Judge(Findings):
         listing = Listing(starts or (".",), hidden=bool(options & {"-force", "-hidden", "-fo"}))
         if name := secret_in(listing, folders, self.place):
             self._asks("credentials", f"get-childitem | get-content … {name}")
+
+
+def _runs_files(run: Run) -> bool:
+    return run.program in RUNNING or interpreter(run.program) is not None
+
+
+def _fetched_by(run: Run) -> set[str]:
+    """The names of the files that a command of Windows brings from the network."""
+    if run.program in ("certutil", "bitsadmin"):
+        return {basename(run.values[-1])} if run.values else set()
+    if run.program not in FETCHERS and not run.program.startswith(("invoke-webrequest", "invoke-rest", "start-bits")):
+        return set()
+    named = zip(run.values, run.values[1:], strict=False)
+    return {basename(name) for option, name in named if option.casefold() in _WRITES_FETCHED}
+
+
+_WRITES_FETCHED = frozenset(("-outfile", "-o", "-out", "--output", "-destination"))
 
 
 def _is_path_like(text: str) -> bool:

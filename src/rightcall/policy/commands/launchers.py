@@ -359,7 +359,10 @@ def _pager(arguments: list[Word]) -> Iterator[Inner]:
 
 
 def _debugger(arguments: list[Word]) -> Iterator[Inner]:
-    """`gdb -ex 'shell command'`."""
+    """`gdb -ex 'shell command'`, `gdb --args command`."""
+    at = next((at for at, word in enumerate(arguments, 1) if word.value in ("--args", "-args", "--")), len(arguments))
+    if arguments[at:]:
+        yield Inner(tuple(arguments[at:]))
     for word in arguments:
         found = re.match(r"\s*(?:shell|!|platform shell|process launch|pipe|make)\s*(.*)", word.value, re.DOTALL)
         if found and (word.value.lstrip().startswith("!") or " " in word.value):
@@ -373,6 +376,13 @@ def _option_code(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
             yield Inner(code=code)
 
     return read
+
+
+def _nix(arguments: list[Word]) -> Iterator[Inner]:
+    """`nix develop -c command words`."""
+    at = next((at for at, word in enumerate(arguments, 1) if word.value in ("-c", "--command")), len(arguments))
+    if arguments[at:]:
+        yield Inner(tuple(arguments[at:]))
 
 
 def _tool(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
@@ -525,7 +535,13 @@ def _module(name: Word) -> Word:
     return Word(program) if program is not None else name
 
 
-_MODULES = {"rightcall": "rightcall", "awscli": "aws", "huggingface_hub": "huggingface-cli", "pip": "pip"}
+_MODULES = {
+    "rightcall": "rightcall",
+    "awscli": "aws",
+    "huggingface_hub": "huggingface-cli",
+    "pip": "pip",
+    "code": "python",
+}
 """Modules that are another program, or that are one by any name below them."""
 
 
@@ -538,6 +554,7 @@ def _uv(arguments: list[Word]) -> Iterator[Inner]:
 
 def _wsl(arguments: list[Word]) -> Iterator[Inner]:
     for inner in behind("wsl", arguments, prefix("-d -u --distribution --user --cd")):
+        yield Inner(inner.words)  # behind `-e` no shell reads it
         yield Inner(code=Word(joined(inner.words), None, True))
 
 
@@ -585,7 +602,7 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "tar": _tar,
     "rsync": _option_code("-e", "--rsh", "--rsync-path"),
     "nix-shell": _option_code("--run", "--command"),
-    "nix": _option_code("-c", "--command"),
+    "nix": _nix,
     "vagrant": _option_code("-c", "--command"),
     "sg": _dash_c("-c"),
     "nodemon": _option_code("--exec", "-x"),

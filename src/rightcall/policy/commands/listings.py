@@ -348,18 +348,22 @@ def is_emptied_by(redirect: Redirect, command: Simple, commands: list[Simple]) -
 
 
 def is_read_before(redirect: Redirect, command: Simple, commands: list[Simple]) -> bool:
-    """`jq . f > f`: the shell empties the file before a command of the line reads it."""
-    if redirect.operator not in (">", ">|", "&>") or not redirect.target.known:
+    """`jq . f > f`, `(jq . f) > f`: the shell empties the file before a command of the line reads it."""
+    if redirect.operator not in (">", ">|", "&>"):
         return False
-    return _reads(redirect.target.value, [command, *(commands[at] for at in command.fed)])
+    return _reads(redirect.target, [command, *(commands[at] for at in (*command.fed, *command.holds))])
 
 
-def _reads(file: str, commands: Sequence[Simple]) -> bool:
-    plain = os.path.normpath(file)
+def _reads(file: Word, commands: Sequence[Simple]) -> bool:
+    """Whether one of them names a file. Of two names that nobody knows it is sure where both are the same variables."""
+    if not file.known and (file.inner or not file.names):
+        return False
+    plain, names = os.path.normpath(file.value), file.names if not file.known else None
     for command in commands:
         named = [] if not command.words or is_text_only(basename(command.words[0].value)) else command.words[1:]
         named = [*named, *(one.target for one in command.redirects if not one.writes and one.text is None)]
-        if any(os.path.normpath(word.value) == plain for word in named if word.value):
+        same = (word for word in named if word.value and os.path.normpath(word.value) == plain)
+        if any(names is None or (word.names == names and not word.inner) for word in same):
             return True
     return False
 
@@ -368,7 +372,7 @@ def emptied_by(run: Run, command: Simple, commands: list[Simple]) -> list[Word]:
     """The files among its words that a command leaves empty."""
     if run.program == "tee" and not run.has("-a", "--append") and command.fed:
         before = [commands[at] for at in command.fed]
-        if found := [word for word in writes_to(run) if _reads(word.value, before) and _is_there(word, run.folders)]:
+        if found := [word for word in writes_to(run) if _reads(word, before) and _is_there(word, run.folders)]:
             return found
     if run.program in ("tee", "sponge"):
         added = run.has("-a", "--append")
@@ -387,7 +391,7 @@ def empties_in_code(code: str) -> bool:
 
 
 def _is_there(word: Word, folders: Sequence[str]) -> bool:
-    return any(may_be_lost(os.path.join(folder, word.value)) for folder in folders)
+    return not word.known or any(may_be_lost(os.path.join(folder, word.value)) for folder in folders)
 
 
 def may_be_lost(path: str) -> bool:

@@ -25,6 +25,7 @@ from rightcall.policy.commands.actions import (
     redis_rules,
     restore_rules,
     started_by_options,
+    unlisted_rules,
     verb_rules,
     wget_rules,
 )
@@ -64,6 +65,8 @@ def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
     if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
         yield RuleHit("publishes", script)
     yield from verb_rules(run, is_listed)
+    if run.values and not is_listed(run.program):
+        yield from unlisted_rules(run)
     yield from started_by_options(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
@@ -128,7 +131,7 @@ def _is_no_environment(path: str) -> bool:
 
 
 def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
-    targets = run.operands()
+    targets = run.operands("-ErrorAction -erroraction -ea" if run.program == "remove-item" else "")
     if run.has("--no-preserve-root"):
         yield RuleHit("destroys", "rm --no-preserve-root", deny=True)
     recursive = run.has("-r", "-R", "--recursive", "-d") or run.program != "rm"
@@ -296,9 +299,13 @@ def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
             yield RuleHit("destroys", "kill " + " ".join(run.values[:3]))
         elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
             yield RuleHit("destroys", "kill -9 $(pgrep …)")
-    elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
-        one.value in (".", ".*", "", "*") or interpreter(one.value) is not None or one.value in _OF_MANY
-        for one in run.operands("--signal -s -t -g -o --older-than --younger-than -y")
+    elif (
+        run.program == "killall5"
+        or run.has("-u", "-U", "--euid", "--uid", "-g", "--user")
+        or any(
+            one.value in (".", ".*", "", "*") or interpreter(one.value) is not None or one.value in _OF_MANY
+            for one in run.operands("--signal -s -t -g -o --older-than --younger-than -y")
+        )
     ):
         yield RuleHit("destroys", run.program)
     elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
@@ -319,7 +326,7 @@ _FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "g
 
 def ends_us(run: Run, sought: bool) -> bool:
     """Whether a command ends RightCall's own processes; `sought`: its line looks for them."""
-    if run.program in ("pkill", "killall", "skill"):
+    if run.program in ("pkill", "killall", "skill", "stop-process", "taskkill"):
         return any(map(_is_our_name, run.values))
     return run.program == "kill" and (sought or any("PPID" in word.names for word in run.arguments))
 
@@ -745,7 +752,7 @@ def _words_only(run: Run, _place: Place) -> Iterator[RuleHit]:
 
 
 _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
-    **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
+    **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli", "remove-item"), _rm),
     **dict.fromkeys(("find", "gfind"), _find),
     "truncate": _truncate,
     **dict.fromkeys(("head", "fallocate", "ghead"), _allots),
@@ -753,6 +760,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("less", "more"), _pager),
     "dd": _dd,
     "mv": _mv,
+    "move-item": _mv,
+    "copy-item": _cp,
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,

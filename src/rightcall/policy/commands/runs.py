@@ -284,6 +284,7 @@ _LOADED = frozenset(
      "ZDOTDIR", "PS4")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
+_NPM_SETTING = regex(r"(?i:npm_config_(?:script_shell|shell|git|node_options|userconfig|globalconfig))")
 _GUARDED_BY = frozenset(
     ("RIGHTCALL_POLICY", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 )
@@ -328,6 +329,8 @@ def why_dangerous(name: str, value: str) -> str:
     """The kind of a variable that makes other programs load, run or trust something; "" for any other."""
     if name in _LOADED or name.startswith("BASH_FUNC_"):  # `ENV` is a file to a shell, and a mode to many others
         return "escalates" if value and (name != "ENV" or re.search(r"[/.~$`]|\ue000", value)) else ""
+    if _NPM_SETTING.fullmatch(name):
+        return "escalates"
     if name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         return "" if all(one.startswith(("/usr/", "/opt/", "/lib", HOLE)) or not one for one in value.split(":")) else \
             "escalates"  # fmt: skip
@@ -445,8 +448,40 @@ def unpacks(run: Run) -> bool:
 
 def writes_to(run: Run) -> list[Word]:
     """The words that name what a command writes."""
-    writer = _WRITERS.get(run.program)
-    return [] if writer is None or run.elsewhere else writer(run)
+    writer = _WRITERS.get(run.program, _outputs)
+    return [] if run.elsewhere else writer(run)
+
+
+_OUTPUTS = regex(
+    r"--?(?:out|output|outfile|out-file|output-file|outdir|out-dir|output-dir|dest|destination|dest-dir|target-dir"
+    r"|save-to|write-to|[a-z]+_out)"
+)
+_MAY_NAME = regex(r"\A-o|out|dest|-to\b|-dir")
+_OTHER_O = frozenset(
+    ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "git", "ps", "ssh", "sftp", "mount", "kubectl",
+     "oc", "k", "set", "find", "gfind", "fd", "docker", "podman", "helm", "az", "bash", "sh", "zsh", "strace", "ltrace",
+     "ls", "od", "nm", "objdump", "lsof", "ss", "journalctl", "systemctl", "gdb", "lldb", "node", "test", "[", "[[",
+     "echo", "printf", "cat", "head", "tail", "wc", "xargs", "useradd", "usermod", "chown", "dpkg", "apt", "apt-get",
+     "jq", "sed")
+)  # fmt: skip
+"""Programs to which `-o` is something else, or that write nothing."""
+
+
+def _outputs(run: Run) -> list[Word]:
+    """What a program writes that nobody described, where an option says so that means it nearly everywhere. Only what
+    may lie elsewhere, or is hidden."""
+    if run.program in _OTHER_O or not any(one[:1] == "-" and _MAY_NAME.search(one) for one in run.values):
+        return []
+    found = [
+        word
+        for name, word in options_of(run.program, run.arguments)
+        if word is not None and (name == "-o" or _OUTPUTS.fullmatch(name)) and word.value[:1] in ("/", "~", ".")
+    ]
+    pairs = zip(run.values, run.arguments[1:], strict=False)
+    return found + [
+        word for name, word in pairs
+        if (name == "-o" or _OUTPUTS.fullmatch(name)) and word.value[:1] in ("/", "~", ".") and word not in found
+    ]  # fmt: skip
 
 
 def _last(valued: str) -> Callable[[Run], list[Word]]:
@@ -607,7 +642,13 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "xxd": lambda run: run.operands("-c -g -l -o -s -n")[1:2] if run.has("-r", "-revert") else [],
     "ssh-keygen": lambda run: [] if run.has("-l", "-F") else _named("-f")(run),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
-    **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
+    **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root", "-d", "--dest", "-w")),
+    "aria2c": _named("-d", "--dir", "-o", "--out"),
+    **dict.fromkeys(("pg_dump", "pg_dumpall"), _named("-f", "--file")),
+    **dict.fromkeys(("7z", "7za", "7zz"), lambda run: [Word(one[2:]) for one in run.values if re.match("-o.", one)]),
+    **dict.fromkeys(("ffmpeg", "convert", "magick"), lambda run: run.arguments[-1:] if len(run.arguments) > 1 else []),
+    **dict.fromkeys(("zipfile", "tarfile"), lambda run: run.operands()[-1:] if run.has("-e", "--extract") else []),
+    "csplit": _named("-f", "--prefix"),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "go", "rustc", "ld"), _compiled_to),

@@ -63,6 +63,8 @@ class Simple(Struct):
     """It stands in a function that is called later, where it is read again with the words that are given."""
     opened: bool = False
     """The text that it runs in this very shell has been read in its place."""
+    holds: range = range(0)
+    """Of the redirects of a whole group: the commands in it, as positions in the list of all."""
 
 
 OPENED = frozenset(("eval", "source", "."))
@@ -183,13 +185,12 @@ class LineReader(WordScanner):
 
     def command(self, closing: tuple[str, ...], fed: tuple[int, ...] = ()) -> None:
         self.blanks()
+        first = len(self.commands)
         if self.peek() == "(":
             self.at += 1
-            if self.peek() == "(" and self._double():
-                self._redirects_behind()
-                return
-            self.group(")", fed)
-            self._redirects_behind()
+            if not (self.peek() == "(" and self._double()):
+                self.group(")", fed)
+            self._redirects_behind(first)
             return
         keyword = self._keyword()
         if keyword in _CLOSING and keyword not in closing and keyword != "in":
@@ -248,6 +249,7 @@ class LineReader(WordScanner):
 
     def _compound(self, keyword: str, fed: tuple[int, ...]) -> None:
         self.at += len(keyword)
+        first = len(self.commands)
         if keyword == "{":
             self.group("}", fed)
         elif keyword in ("time", "!", "coproc"):
@@ -265,7 +267,7 @@ class LineReader(WordScanner):
             before = self.folders
             {"if": self._if, "case": self._case}.get(keyword, self._loop)(keyword)
             self.folders = _either(before, self.folders)
-        self._redirects_behind()
+        self._redirects_behind(first)
 
     def _if(self, _keyword: str) -> None:
         self.sequence(("then",))
@@ -392,9 +394,9 @@ class LineReader(WordScanner):
                 raise UnreadableLine("`]]` is missing")
             made.words += pieces.words(self.home)
 
-    def _redirects_behind(self) -> None:
-        """`} > file`: where the output of a whole group goes."""
-        made = Simple([], [], [], self.folders, self.depth)
+    def _redirects_behind(self, first: int) -> None:
+        """`} > file`: where the output of a whole group goes, of the commands from the first on."""
+        made = Simple([], [], [], self.folders, self.depth, holds=range(first, len(self.commands)))
         while self._redirect(made):
             pass
         if made.redirects:

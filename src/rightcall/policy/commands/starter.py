@@ -203,14 +203,29 @@ _LISTS: dict[Kind, str] = {
         7z|7za|7zz -sdel
         dotnet ef database drop|update
         del|erase|rd|deltree|format|diskpart|bcdedit|vssadmin|wbadmin|cipher|fsutil|sdelete
+        hdfs|hadoop ** -rm|-rmr|-rmdir|-expunge
+        postsuper|postcat -d
+        exim|exim4 -Mrm|-Mg
+        e2fsck|fsck|fsck.ext4|xfs_repair -y|-p|-a
+        resize2fs|growpart|xfs_growfs|flashrom|badblocks *
+        hdiutil erasekeys|resize
+        logrotate -f|--force
+        rvm implode
+        gem|luarocks|choco|scoop|winget|asdf|mise|pyenv|rbenv|nvm|fnm|volta uninstall
+        pm2 kill
+        nginx -s
+        scancel *
+        ray stop
+        nats stream|kv|object|consumer rm|purge|del|delete
+        robocopy ** /mir|/MIR|/purge|/PURGE|/move|/MOVE|/mov|/MOV
         reg delete
         schtasks /delete
         taskkill /f|/F
         wmic ** delete
         takeown|icacls *
-        remove-item|clear-content|clear-item|clear-recyclebin|format-volume|clear-disk|initialize-disk *
+        clear-content|clear-item|clear-recyclebin|format-volume|clear-disk|initialize-disk *
         remove-partition|remove-volume|remove-itemproperty|stop-computer|restart-computer|remove-aduser|remove-vm *
-        remove-item|clear-disk|format-volume|stop-computer|restart-computer|clear-recyclebin
+        clear-disk|format-volume|stop-computer|restart-computer|clear-recyclebin
         stop-process|spps -force|-Force
         launchctl remove|bootout|unload
         dscl . -delete
@@ -349,7 +364,8 @@ _LISTS: dict[Kind, str] = {
         wrangler deploy|publish|secret|kv:key|r2|d1|pages
         railway up|deploy|run|redeploy|variables
         render deploys|services
-        dokku|caprover|kamal|mrsk|capistrano|cap|dpl|deployer|mina|ansible|ansible-pull|ansible-playbook *
+        dokku|caprover|kamal|mrsk|capistrano|dpl|deployer|mina|ansible|ansible-pull|ansible-playbook *
+        cap production|staging|prod|*deploy*
         salt|salt-ssh|chef-client|knife *
         puppet apply|agent
         supabase db|functions|secrets push|deploy|set|remote
@@ -392,6 +408,11 @@ _LISTS: dict[Kind, str] = {
         codecov|coveralls
         act --secret*
         crowdin|tx|lokalise2 upload|push
+        choco|nuget|paket push
+        nix copy
+        azd up|deploy|provision|down
+        jira ** create|move|assign|edit|comment|delete
+        web-ext sign
         write|wall *
         invoke-restmethod|invoke-webrequest|irm|iwr|curl -method|-Method|-body|-Body|-infile|-InFile
         send-mailmessage|publish-module|publish-script *
@@ -545,6 +566,8 @@ _LISTS: dict[Kind, str] = {
         csrutil|spctl|nvram|kextload|tccutil *
         set-executionpolicy|enable-psremoting|add-mppreference|set-mppreference *
         net user|localgroup|share|stop|accounts
+        disable-netadapter|disable-netfirewallrule|set-netfirewallprofile|stop-service|restart-service *
+        remove-service|uninstall-module|uninstall-package|stop-vm|disable-localuser|set-localuser *
         kubectl|oc proxy|port-forward --address*
         gcloud ** add-iam-policy-binding|set-iam-policy
         aws iam|sts|organizations attach-*|put-*|add-*
@@ -630,6 +653,7 @@ _LISTS: dict[Kind, str] = {
         git fetch|pull|clone|ls-remote|fetch-pack --upload-pack*|--exec*
         vim|vi|nvim|gvim|view|ex ** *!*
         wmic ** call
+        forfiles ** /c|/C
         just --shell*
         aria2c --on-*
     """,

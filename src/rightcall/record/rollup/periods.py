@@ -42,7 +42,11 @@ FEW: Final = 10_000
 
 def count(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Counts:
     """What was counted in the period that ends `now`. Raises StoreError for a record in it that cannot be read."""
-    window = window_of(period, now)
+    return count_window(tables, window_of(period, now), caller)
+
+
+def count_window(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:
+    """The same for any period."""
     if tables.head()[0] - tables.oldest() < FEW:
         return pass_over(tables, window, caller)
     rollup = tables.rollup()

@@ -43,6 +43,7 @@ class _Asked(Struct, frozen=True, array_like=True):
     headers: list[tuple[bytes, bytes]]
     caller: str
     operator: bool
+    identity: tuple[str, str] = ("", "")
 
 
 class _Begun(Struct, frozen=True, array_like=True):
@@ -114,7 +115,7 @@ class Forwarding:
             "type": "http", "method": asked.method, "path": "/mcp", "raw_path": b"/mcp", "query_string": b"",
             "headers": asked.headers,
         }  # fmt: skip
-        enter(scope, Entered(asked.caller, asked.operator))
+        enter(scope, Entered(asked.caller, asked.operator, identity=asked.identity))
         task = asyncio.get_running_loop().create_task(self._answer(scope, exchange))
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
@@ -198,7 +199,7 @@ class _Passed:
 
     async def run(self, scope: Scope, receive: Receive, send: Send) -> None:
         entered = entrance_of(scope)
-        asked = _Asked(scope["method"], scope["headers"], entered.caller, entered.operator)
+        asked = _Asked(scope["method"], scope["headers"], entered.caller, entered.operator, entered.identity)
         try:
             body = await body_of(receive)
         except Gone:

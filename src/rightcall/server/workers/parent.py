@@ -115,6 +115,9 @@ class Parent:
         self._places = plan.hello.workers * SPARE + 2
         self._shared.truncate(self._places * 4096)
         self._board = Board(self._shared.fileno(), self._places)
+        self._bell = os.pipe()
+        for end in self._bell:
+            os.set_blocking(end, False)
         self._names = count(1)
         self._workers: list[_Worker] = []
         self._figures = Figures()
@@ -136,6 +139,8 @@ class Parent:
         finally:
             self._board.close()
             self._shared.close()
+            for end in self._bell:
+                os.close(end)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _run(self) -> int:
@@ -193,13 +198,13 @@ class Parent:
         console = inherited[1] if len(inherited) > 1 else None
         hello = replace(
             self._plan.hello, name=worker.name, place=worker.place, folder=self._folder, listener=inherited[0],
-            board=self._shared.fileno(), places=self._places, console=console,
+            board=self._shared.fileno(), places=self._places, bell=self._bell, console=console,
         )  # fmt: skip
         with theirs:
             worker.process = subprocess.Popen(
                 self._plan.command, stdin=subprocess.DEVNULL, start_new_session=True,
                 env={**os.environ, CHANNEL: str(theirs.fileno())},
-                pass_fds=[theirs.fileno(), hello.board, *inherited],
+                pass_fds=[theirs.fileno(), hello.board, *hello.bell, *inherited],
             )  # fmt: skip
         threading.Thread(
             target=self._wait, args=(worker, asyncio.get_running_loop()), name="rightcall-worker-exit", daemon=True

@@ -15,6 +15,7 @@ from msgspec import Struct, json
 from starlette.types import ASGIApp
 
 from rightcall.base.http.answers import ServeLimits
+from rightcall.record.sqlite_file import BELL
 from rightcall.server.app import Running, Told
 from rightcall.server.health import Condition
 from rightcall.server.recording import Metrics
@@ -63,6 +64,7 @@ class Hello(Struct, frozen=True):
     listener: int
     board: int
     places: int
+    bell: tuple[int, int] = -1, -1
     console: int | None = None
     """Descriptors, which the worker has inherited."""
 
@@ -76,6 +78,7 @@ class Seat:
         self.console = None if hello.console is None else socket.socket(fileno=hello.console)
         self.board = Board(hello.board, hello.places)
         os.close(hello.board)
+        BELL.hang(*hello.bell)
         self.orders: dict[bytes, Callable[[bytes], None]] = {}
         """What to do about what the parent says."""
         self.opening = opening(os.path.join(hello.folder, "servers.sock"), hello.name)

@@ -1,0 +1,217 @@
+"""For whom tokens of identity providers speak: the providers of the policy in force, each with its keys.
+
+    token ─▶ whose issuer? ─▶ its keys ─▶ counts? (`tokens.py`) ─▶ scopes ─▶ `[identity.map]` (`callers.py`) ─▶ Speaker
+
+A client sends the same token with every request. One that counted is remembered by its digest, and not checked again
+while it lasts, its provider has the same keys, and the policy is the same. And what clients are told, so that they can
+log in by themselves: the metadata of RFC 9728, and the challenge that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct, json
+
+from rightcall.errors import ConfigError, IdentityError
+from rightcall.identity.callers import LONGEST_TOKEN, Refusal, caller_of
+from rightcall.policy.settings import DEFAULT_POLICY, Policy
+
+if TYPE_CHECKING:
+    from rightcall.identity.tokens import Issuer, Written
+
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+OF_PROVIDER: Final = "/.well-known/oauth-authorization-server"
+_WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*")
+"""Where a token may be in a text."""
+_MOST_KNOWN: Final = 4_096
+"""Tokens that are remembered."""
+
+
+class Speaker(Struct, frozen=True):
+    """Who somebody is whose token counts: a caller here, and an identity at the provider."""
+
+    caller: str
+    issuer: str
+    subject: str
+    expires: float
+    """When the token ends, seconds since 1970; the clocks may differ by what the policy says."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.issuer, self.subject
+
+
+class _Known(Struct, frozen=True):
+    speaker: Speaker
+    issuer: Issuer
+    generation: int
+
+
+class Speakers:
+    """Used within one event loop. `policy` is the one in force at the moment, and may change."""
+
+    def __init__(self, policy: Callable[[], Policy], now: Callable[[], float] = time) -> None:
+        self._policy = policy
+        self._now = now
+        self._of = DEFAULT_POLICY
+        self._issuers: dict[str, Issuer] = {}
+        self._algorithms = frozenset[str]()
+        self._known: dict[bytes, _Known] = {}
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self._policy().identity)
+
+    def issuers(self) -> dict[str, Issuer]:
+        """Those of the policy in force. Where it says something else of them, all begins anew, keys and all. Raises
+        ConfigError where the library is missing that checks tokens."""
+        policy = self._policy()
+        if policy is not self._of:
+            if _terms(policy) != _terms(self._of):
+                issuer = _library().Issuer if policy.identity else None
+                self._issuers = {} if issuer is None else {one.issuer: issuer(one, policy) for one in policy.identity}
+                self._algorithms = frozenset(name for one in policy.identity for name in one.algorithms)
+                self._known = {}
+            self._of = policy
+        return self._issuers
+
+    def is_held_in(self, text: bytes) -> bool:
+        """Whether a text holds a token that names one of our providers, be it right or wrong: then it is for nobody
+        else."""
+        if b"ey" not in text or not self.is_on:
+            return False
+        return any(self._is_ours(one[0]) for one in _WITHIN.finditer(text[: 4 * LONGEST_TOKEN]))
+
+    def _is_ours(self, token: bytes) -> bool:
+        written = _library().read_token(token, None)
+        return not isinstance(written, Refusal) and _issuer_in(written, self.issuers()) is not None
+
+    async def of(self, token: bytes) -> Speaker | Refusal:
+        """For whom a token speaks, or why for nobody."""
+        issuers, digest = self.issuers(), sha256(token).digest()
+        known = self._known.get(digest)
+        if known is not None and self._still(known):
+            return known.speaker
+        written = _library().read_token(token, self._algorithms)
+        if isinstance(written, Refusal):
+            return written
+        issuer = _issuer_in(written, issuers)
+        if issuer is None:
+            return Refusal("issuer")
+        claims = await issuer.check(written, now=self._now())
+        if isinstance(claims, Refusal):
+            return claims
+        if not claims.scopes.issuperset(issuer.settings.scopes):
+            return Refusal("scope")
+        caller = caller_of(claims.all, issuer.settings)
+        if caller is None:
+            return Refusal("unmapped")
+        speaker = Speaker(caller, claims.issuer, claims.subject, claims.expires)
+        self._remember(digest, _Known(speaker, issuer, issuer.keys.generation))
+        return speaker
+
+    def still(self, token: bytes) -> Callable[[], Any]:
+        """Whether a token that counted does so at a later moment, for answers that take long."""
+        return partial(self._still_of, token)
+
+    async def _still_of(self, token: bytes) -> bool:
+        return isinstance(await self.of(token), Speaker)
+
+    def _still(self, known: _Known) -> bool:
+        alive = self._now() < known.speaker.expires + known.issuer.settings.leeway
+        return alive and known.generation == known.issuer.keys.generation
+
+    def _remember(self, digest: bytes, known: _Known) -> None:
+        while len(self._known) >= _MOST_KNOWN:
+            self._known.pop(next(iter(self._known)))
+        self._known[digest] = known
+
+    # ── what clients are told ────────────────────────────────────────────────────────────────────────────────────
+
+    async def document(self, path: str, origin: str) -> bytes | None:
+        """The metadata that a path asks for, of the server that is reached at `origin`; None where there is none."""
+        if not self.is_on:
+            return None
+        if path == OF_PROVIDER:
+            return await self._provider()
+        suffix = path.removeprefix(WELL_KNOWN)
+        resource = self.resource(origin)
+        if suffix not in ("", "/mcp", urlsplit(resource).path):
+            return None
+        found: dict[str, Any] = {
+            "resource": resource,
+            "resource_name": "RightCall",
+            "authorization_servers": [one.issuer for one in self._policy().identity],
+            "bearer_methods_supported": ["header"],
+        }
+        scopes = self.scopes
+        return json.encode(found | ({"scopes_supported": list(scopes)} if scopes else {}))
+
+    async def _provider(self) -> bytes | None:
+        """The metadata of the provider, for clients of the revision 2025-03-26: they know of nobody but the server, and
+        ask it who gives logins."""
+        try:
+            found = await next(iter(self.issuers().values())).metadata()
+        except (IdentityError, ConfigError):
+            return None
+        said: dict[str, Any] = {
+            "issuer": found.issuer,
+            "authorization_endpoint": found.authorization_endpoint,
+            "token_endpoint": found.token_endpoint,
+            "registration_endpoint": found.registration_endpoint,
+            "jwks_uri": found.jwks_uri,
+            "scopes_supported": self.scopes,
+            "response_types_supported": ["code"],
+            "grant_types_supported": found.grants,
+            "token_endpoint_auth_methods_supported": found.auth_methods,
+            "code_challenge_methods_supported": found.challenge_methods or ["S256"],
+        }
+        return json.encode({name: value for name, value in said.items() if value})
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(scope for one in self._policy().identity for scope in one.scopes))
+
+    def resource(self, origin: str) -> str:
+        """The address of `/mcp`, as clients and tokens name it."""
+        return next((one.resource for one in self._policy().identity if one.resource), f"{origin}/mcp")
+
+    def challenge(self, origin: str, refusal: Refusal | None) -> bytes:
+        """The value of `WWW-Authenticate`, after a request without a token or with one that does not count."""
+        parts = urlsplit(self.resource(origin))
+        said = {"resource_metadata": f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path}"}
+        if refusal is not None:
+            error = "insufficient_scope" if refusal.why == "scope" else "invalid_token"
+            said = {"error": error, "error_description": refusal.told, **said}
+        if self.scopes:
+            said["scope"] = " ".join(self.scopes)
+        return b"Bearer " + ", ".join(f'{name}="{text}"' for name, text in said.items()).encode("ascii")
+
+
+def _issuer_in(written: Written, issuers: dict[str, Issuer]) -> Issuer | None:
+    """By the token's own word: what it is worth is seen with that provider's keys, and no other's."""
+    named = written.issuer
+    return issuers.get(named) if isinstance(named, str) else None
+
+
+def _terms(policy: Policy) -> tuple[object, ...]:
+    """What a policy says of providers, and of where they may be asked."""
+    return policy.identity, policy.web, policy.settings.urls
+
+
+def _library() -> Any:
+    """What checks signatures, which only somebody has who wants that."""
+    try:
+        from rightcall.identity import tokens  # late: it brings a library for cryptography
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"[identity] needs the package `{missing.name}`: install it with `pip install 'rightcall[auth]'`"
+        ) from None
+    return tokens

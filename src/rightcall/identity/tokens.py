@@ -1,0 +1,241 @@
+"""Whether a token of an identity provider counts here: a JWT, checked against the terms of the policy.
+
+    bytes ─▶ read_token ─▶ header and claims, of which nothing is believed
+                 │              which key? (`identity/keys.py`)
+                 ▼
+          check_token ─▶ signature, kind, issuer, audience, time ─▶ Claims, or a Refusal
+
+The algorithm comes from the policy's list and must be one that the key is made for: the token's own word only chooses
+among those. Keys and addresses of keys in a token are not looked at. A refusal says which check failed and nothing of
+the token; whoever presents it may be told.
+"""
+
+from collections.abc import Collection, Mapping
+from time import time
+from typing import Any, Final, Literal
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwa import JWSAlgModel
+from joserfc.registry import Header
+from msgspec import DecodeError, Struct, json
+
+from rightcall.base.json.marks import is_list, is_object
+from rightcall.errors import IdentityError
+from rightcall.identity.callers import LONGEST_TOKEN, Refusal, Why
+from rightcall.identity.discovery import Provider, discover_issuer
+from rightcall.identity.documents import Reach, fetch_document
+from rightcall.identity.keys import LONGEST_ID, Key, Keys
+from rightcall.policy.settings import IdentitySettings, Policy
+
+LONGEST_SUBJECT: Final = 255
+KNOWN_SECONDS: Final = 60.0
+"""How long the metadata of a provider is used again."""
+_MOST_AUDIENCES: Final = 50
+_LATEST: Final = 253_402_300_800
+"""The end of the year 9999, in seconds since 1970."""
+
+Kind = Literal["access", "id"]
+"""What a token is for: calling us, or telling the console who logged in."""
+
+
+class Terms(Struct, frozen=True):
+    """What a token must be."""
+
+    issuer: str
+    audience: frozenset[str]
+    algorithms: frozenset[str]
+    leeway: float = 30.0
+    """Seconds by which the clocks may differ."""
+    kind: Kind = "access"
+    nonce: str = ""
+    """Of the login that an ID token must belong to."""
+
+
+class Written(Struct, frozen=True):
+    """A token as it was read. Nothing in it is believed yet."""
+
+    signature: jws.CompactSignature
+    algorithm: str
+    key: str | None
+    claims: Mapping[str, Any]
+
+    @property
+    def issuer(self) -> object:
+        return self.claims.get("iss")
+
+
+class Claims(Struct, frozen=True):
+    """What a token says that was found to count."""
+
+    issuer: str
+    subject: str
+    expires: float
+    """Seconds since 1970."""
+    all: Mapping[str, Any]
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """Of `scope`, or of `scp` as some providers have it."""
+        given: Any = self.all.get("scope", self.all.get("scp", ""))
+        listed = given.split(" ") if isinstance(given, str) else given if is_list(given) else []
+        return frozenset(one for one in listed if isinstance(one, str) and one)
+
+
+class _Allowed(jws.JWSRegistry):
+    """Which algorithm is used, and what else a header may say, is decided before: by `read_token` and the key."""
+
+    max_header_length = 4096
+    max_payload_length = LONGEST_TOKEN
+    max_signature_length = 1400
+
+    def get_alg(self, name: str) -> JWSAlgModel:
+        return self.algorithms[name]
+
+    def check_header(self, header: Header) -> None:
+        pass
+
+
+_REGISTRY: Final = _Allowed(strict_check_header=False)
+_TYPES: Final[Mapping[Kind, frozenset[str]]] = {
+    "access": frozenset(("", "jwt", "at+jwt")),
+    "id": frozenset(("", "jwt", "id+jwt", "id_token+jwt")),
+}
+_OF_ID_TOKENS: Final = ("nonce", "at_hash", "c_hash", "s_hash")
+_MOMENTS: Final = (("exp", None), ("nbf", 0), ("iat", 0))
+_OTHER_USES: Final = frozenset(("id", "refresh", "offline", "logout"))
+"""What some providers call, in `typ` or `token_use` of the claims, a token that is not for calling anybody."""
+
+
+def read_token(token: bytes, algorithms: Collection[str] | None) -> Written | Refusal:
+    """A token taken apart. What its header says is only compared with what is allowed; None: it is only looked whose
+    token it is."""
+    if len(token) > LONGEST_TOKEN:
+        return Refusal("too_large")
+    try:
+        signature = jws.extract_compact(token, registry=_REGISTRY)
+        claims: Any = json.decode(signature.payload)
+    except (JoseError, DecodeError, ValueError, TypeError, RecursionError):
+        return Refusal("malformed")
+    header: Any = signature.headers()
+    if not is_object(header) or not is_object(claims):
+        return Refusal("malformed")
+    algorithm, key = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str) or (algorithms is not None and algorithm not in algorithms):
+        return Refusal("algorithm")
+    if "crit" in header or "b64" in header or not (key is None or (isinstance(key, str) and len(key) <= LONGEST_ID)):
+        return Refusal("header")
+    return Written(signature, algorithm, key, claims)
+
+
+def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims | Refusal:
+    """What a token says, where it counts; `key` is what its issuer has under the name that it gives."""
+    if written.algorithm not in terms.algorithms or written.algorithm not in key.algorithms:
+        return Refusal("algorithm")
+    try:
+        genuine = jws.validate_compact(written.signature, key.jose, registry=_REGISTRY)
+    except (JoseError, ValueError, TypeError):
+        genuine = False
+    if not genuine:
+        return Refusal("signature")
+    claims = written.claims
+    why = _kind_fault(written, terms) or _place_fault(claims, terms) or _time_fault(claims, terms.leeway, now)
+    if why is not None:
+        return Refusal(why)
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+        return Refusal("claims")
+    return Claims(terms.issuer, subject, float(claims["exp"]), claims)
+
+
+def _kind_fault(written: Written, terms: Terms) -> Why | None:
+    """An ID token tells one client who logged in; whoever has seen one must not call with it. A token that is bound to
+    its client's key counts for nothing without a proof of that key, which nobody asks for here."""
+    claims, kind = written.claims, written.signature.headers().get("typ", "")
+    if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES[terms.kind]:
+        return "kind"
+    if terms.kind == "id":
+        return None
+    uses = (claims.get("token_use"), claims.get("typ"))
+    if any(isinstance(one, str) and one.lower() in _OTHER_USES for one in uses):
+        return "kind"
+    if "cnf" in claims or "events" in claims or any(one in claims for one in _OF_ID_TOKENS):
+        return "kind"
+    return None
+
+
+def _place_fault(claims: Mapping[str, Any], terms: Terms) -> Why | None:
+    if claims.get("iss") != terms.issuer:
+        return "issuer"
+    given: Any = claims.get("aud")
+    audiences: list[Any] = given if is_list(given) else [given]
+    if len(audiences) > _MOST_AUDIENCES or not all(isinstance(one, str) for one in audiences):
+        return "audience"
+    if not terms.audience.intersection(audiences):
+        return "audience"
+    if terms.kind == "access":
+        return None
+    party = claims.get("azp")  # for whom it was made, where it names several
+    if (len(audiences) > 1) if party is None else (not isinstance(party, str) or party not in terms.audience):
+        return "audience"
+    return None if terms.nonce and claims.get("nonce") == terms.nonce else "nonce"
+
+
+def _time_fault(claims: Mapping[str, Any], leeway: float, now: float) -> Why | None:
+    expires, begins, made = (_moment(claims.get(name, usual)) for name, usual in _MOMENTS)
+    if expires is None or begins is None or made is None:
+        return "claims"
+    if now >= expires + leeway:
+        return "expired"
+    return "not_yet" if now < begins - leeway or now < made - leeway else None
+
+
+def _moment(value: object) -> float | None:
+    """Seconds since 1970; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST:
+        return None
+    return float(value)
+
+
+# ── one provider ──
+
+
+class Issuer:
+    """One provider of the policy. Its metadata and its keys are asked for when somebody first needs them."""
+
+    def __init__(self, settings: IdentitySettings, policy: Policy) -> None:
+        self.settings = settings
+        self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
+        self.keys = Keys(self._load)
+        self._metadata: tuple[float, Provider] | None = None
+        self.terms = Terms(
+            settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
+        )
+
+    async def metadata(self) -> Provider:
+        """As it was a minute ago at most: whoever begins logins without end causes no more questions than that. Raises
+        IdentityError."""
+        known = self._metadata
+        if known is None or self.keys.now() - known[0] >= KNOWN_SECONDS:
+            known = self._metadata = (
+                self.keys.now(),
+                await discover_issuer(self.settings.issuer, self.reach, openid=True),
+            )
+        return known[1]
+
+    async def _load(self) -> dict[str, Any]:
+        address = (await self.metadata()).jwks_uri
+        found = await fetch_document(address, self.reach) if address else None
+        if found is None:
+            raise IdentityError("the identity provider publishes no keys (jwks_uri)")
+        return found
+
+    async def check(self, written: Written, terms: Terms | None = None, now: float | None = None) -> Claims | Refusal:
+        """What a token says, where it counts for this provider."""
+        try:
+            key = await self.keys.find(written.key, written.algorithm)
+        except IdentityError:
+            return Refusal("unavailable")
+        if key is None:
+            return Refusal("unknown_key")
+        return check_token(written, key, terms or self.terms, time() if now is None else now)

@@ -1,0 +1,353 @@
+"""Where logins are kept: their secrets in the system's keyring, or in a file that only its owner can read.
+
+    <state>/rightcall/logins/<digest>.json    one login: who, where, until when; its secrets, where there is no keyring
+    <state>/rightcall/logins/<digest>.want    a login that is missing: which server asked, and for what
+    <state>/rightcall/logins/<digest>.lock    held while one process gets new tokens
+
+The state folder is one of RightCall's own files, which no call may touch. A login is known by its server's address and
+its caller, and is used for nothing else. Several processes share it: whoever writes does so in one step, and under the
+lock, so that a refresh token that can be used once is used once.
+"""
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
+from hashlib import sha256
+from shlex import quote
+from time import monotonic, time
+from typing import Any, Final, Literal, Protocol, TypeVar, cast
+
+from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
+
+from rightcall.base.files.guarded import plain_file, state_folder, whole_file
+from rightcall.base.http.client import in_own_thread
+from rightcall.errors import IdentityError
+from rightcall.identity.discovery import Provider
+from rightcall.identity.documents import read_url
+from rightcall.identity.registration import Client
+from rightcall.policy.trust import others_may_write
+from rightcall.record.sqlite_tables import take_lock
+
+Keeping = Literal["file", "keyring"]
+Reason = Literal["login", "expired", "scopes", "issuer"]
+_MOST_BYTES: Final = 200_000
+_KEYRING_SECONDS: Final = 20.0
+"""A keyring may ask its user to unlock it; a server that nobody sits at must not wait for ever."""
+LOCK_SECONDS: Final = 60.0
+_POLL: Final = 0.05
+_WANTED: Final = 30 * 86_400.0
+"""Seconds for which a login is wanted."""
+_SERVICE: Final = "rightcall"
+
+
+class Secrets(Struct, frozen=True, omit_defaults=True):
+    """Of one login. They are in no message, record or page."""
+
+    access: str = ""
+    refresh: str = ""
+    client: str = ""
+    """The client's own secret, where the provider gave it one."""
+    proof: str = ""
+    """The private key (PEM) that the tokens are bound to, where they are."""
+
+    def __repr__(self) -> str:
+        return "Secrets(…)"
+
+
+class Login(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One login at one server, without its secrets."""
+
+    server: str
+    """Its name in the policy when somebody logged in."""
+    url: str
+    caller: str = ""
+    """Whose it is; empty: everybody's who may call the server."""
+    who: str = ""
+    """As the provider calls them."""
+    resource: str
+    provider: Provider
+    client: Client
+    """Without its secret."""
+    scopes: tuple[str, ...] = ()
+    at: float
+    """When somebody logged in,"""
+    since: float = 0.0
+    """when its access token was given,"""
+    until: float = 0.0
+    """and when that ends; 0: nobody says."""
+    renewable: bool = False
+    is_over: bool = False
+    """The provider takes its refresh token no longer. It is kept for who gave it: that is pinned."""
+    machine: bool = False
+    networks: tuple[str, ...] = ()
+    """`[web] networks` of the policy at that time: its provider may be in one of them."""
+    keeping: Keeping = "file"
+
+    @property
+    def key(self) -> str:
+        return key_of(self.url, self.caller)
+
+
+class Want(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A login that a server wants and nobody has given. What it holds of a challenge is the server's word."""
+
+    server: str
+    url: str
+    caller: str = ""
+    reason: Reason = "login"
+    scopes: tuple[str, ...] = ()
+    names_scopes: bool = False
+    metadata: str = ""
+    bound: bool = False
+    """It wants tokens that are bound to a key."""
+    at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return key_of(self.url, self.caller)
+
+    @property
+    def command(self) -> str:
+        """What a person runs."""
+        return f"rightcall login {self.server}" + (f" --as {quote(self.caller)}" if self.caller else "")
+
+
+class _Stored(Struct, frozen=True, omit_defaults=True):
+    login: Login
+    secrets: Secrets | None = None
+    version: int = 1
+
+
+class Keyring(Protocol):
+    """What the library `keyring` gives."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+T = TypeVar("T")
+
+
+def key_of(url: str, caller: str) -> str:
+    """What a login is known by."""
+    return sha256(f"{read_url(url)}\0{caller}".encode()).hexdigest()[:32]
+
+
+class Vault:
+    """The logins of this user. `find_keyring` gives the system's, when one is needed: looking for it takes longer than
+    everything else here. None: secrets are kept in files."""
+
+    def __init__(self, folder: str | None = None, find_keyring: "Callable[[], Keyring | None] | None" = None) -> None:
+        self.folder = folder or os.path.join(state_folder(), "logins")
+        self._find_keyring = find_keyring or system_keyring
+
+    # ── logins ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, key: str) -> tuple[Login, Secrets] | None:
+        """Raises IdentityError where it is there and cannot be used."""
+        found = self._load(f"{key}.json", _Stored)
+        if found is None:
+            return None
+        if found.login.keeping == "keyring":
+            text = self._from_keyring(key)
+            if text is None:
+                return found.login, Secrets()
+            try:
+                return found.login, json.decode(text, type=Secrets)
+            except MsgspecError:
+                return found.login, Secrets()
+        return found.login, found.secrets or Secrets()
+
+    def write(self, login: Login, secrets: Secrets) -> Login:
+        """Raises IdentityError where it cannot be kept."""
+        if self._to_keyring(login.key, secrets):
+            kept = replace(login, keeping="keyring")
+            self._save(f"{login.key}.json", _Stored(kept))
+            return kept
+        kept = replace(login, keeping="file")
+        self._save(f"{login.key}.json", _Stored(kept, secrets))
+        return kept
+
+    def remove(self, key: str) -> bool:
+        """Whether there was one."""
+        found = self._load(f"{key}.json", _Stored)
+        if found is not None and found.login.keeping == "keyring":
+            with suppress(IdentityError):
+                self._try_keyring(lambda keyring: keyring.delete_password(_SERVICE, self._name(key)))
+        self.drop_want(key)
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(f"{key}.json"))
+            return True
+        return False
+
+    def logins(self) -> list[Login]:
+        """All of them, without secrets. One that cannot be read is left out."""
+        return [one.login for one in self._all(".json", _Stored)]
+
+    def stamp(self, key: str) -> object:
+        """Differs when a login or a want of this key has changed."""
+        return tuple(self._stamp(f"{key}{end}") for end in (".json", ".want"))
+
+    def _stamp(self, name: str) -> object:
+        try:
+            found = os.stat(self._path(name))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    # ── wants ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def want(self, key: str) -> Want | None:
+        return self._load(f"{key}.want", Want)
+
+    def wants(self) -> list[Want]:
+        """All of them; what nobody has asked for in a month is forgotten."""
+        found = self._all(".want", Want)
+        for one in found:
+            if one.at and time() - one.at > _WANTED:
+                self.drop_want(one.key)
+        return [one for one in found if not one.at or time() - one.at <= _WANTED]
+
+    def note_want(self, want: Want) -> None:
+        self._save(f"{want.key}.want", want)
+
+    def drop_want(self, key: str) -> None:
+        with suppress(OSError):
+            os.unlink(self._path(f"{key}.want"))
+
+    # ── the lock ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def held(self, key: str) -> AsyncGenerator[None]:
+        """While no other process or task gets new tokens for this login. Raises IdentityError after a while."""
+        self._prepare()
+        handle = os.open(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            until = monotonic() + LOCK_SECONDS
+            while not take_lock(handle):
+                if monotonic() > until:
+                    raise IdentityError("another process has been at this login for a minute; try again")
+                await asyncio.sleep(_POLL)
+            yield
+        finally:
+            os.close(handle)
+
+    # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _prepare(self) -> None:
+        try:
+            for one in (os.path.dirname(self.folder), self.folder):
+                os.makedirs(one, mode=0o700, exist_ok=True)
+            problem = _disbelief(self.folder)
+        except OSError as fault:
+            raise IdentityError(f"logins cannot be kept in {self.folder}: {fault.strerror or fault}") from None
+        if problem:
+            raise IdentityError(problem)
+
+    def _save(self, name: str, found: Struct) -> None:
+        self._prepare()
+        path = self._path(name)
+        try:
+            with whole_file(path, f"{path}.{os.urandom(6).hex()}") as opened:
+                opened.write(json.encode(found))
+        except OSError as fault:
+            raise IdentityError(f"logins cannot be kept in {self.folder}: {fault.strerror or fault}") from None
+
+    def _load(self, name: str, kind: type[T]) -> T | None:
+        path = self._path(name)
+        try:
+            if problem := _disbelief(self.folder):
+                raise IdentityError(problem)
+            with open(path, "rb", opener=plain_file) as opened:
+                if problem := _disbelief(path, os.fstat(opened.fileno())):
+                    raise IdentityError(problem)
+                return json.decode(opened.read(_MOST_BYTES), type=kind)
+        except FileNotFoundError:
+            return None
+        except (OSError, MsgspecError):
+            raise IdentityError(f"{path} cannot be read; remove it and log in again") from None
+
+    def _all(self, end: str, kind: type[T]) -> list[T]:
+        try:
+            names = sorted(one for one in os.listdir(self.folder) if one.endswith(end))
+        except OSError:
+            return []
+        found: list[T] = []
+        for name in names:
+            with suppress(IdentityError):
+                one = self._load(name, kind)
+                found += [] if one is None else [one]
+        return found
+
+    # ── the keyring ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _name(self, key: str) -> str:
+        """In the keyring. Another state folder has other logins."""
+        return f"{key}-{sha256(os.fsencode(os.path.realpath(self.folder))).hexdigest()[:16]}"
+
+    def _to_keyring(self, key: str, secrets: Secrets) -> bool:
+        """Whether the keyring has taken them: some have no room for long tokens, and some only look like one."""
+        text, name = json.encode(secrets).decode(), self._name(key)
+        try:
+            if self._try_keyring(lambda keyring: keyring.set_password(_SERVICE, name, text)) is _NO_KEYRING:
+                return False
+            return self._from_keyring(key) == text
+        except IdentityError:
+            return False
+
+    def _from_keyring(self, key: str) -> str | None:
+        found = self._try_keyring(lambda keyring: keyring.get_password(_SERVICE, self._name(key)))
+        if found is _NO_KEYRING:
+            raise IdentityError("this login is in the system's keyring, which cannot be used here; log in again")
+        return found
+
+    def _try_keyring(self, use: Callable[[Keyring], Any]) -> Any:
+        keyring = self._find_keyring()
+        if keyring is None:
+            return _NO_KEYRING
+        try:
+            return in_own_thread(lambda: use(keyring), "rightcall-keyring").result(_KEYRING_SECONDS)
+        except Exception as error:  # noqa: BLE001 - each backend raises what it likes
+            raise IdentityError(f"the system's keyring cannot be used ({type(error).__name__})") from None
+
+
+_NO_KEYRING: Final[Any] = object()
+
+
+@lru_cache(1)
+def system_keyring() -> Keyring | None:
+    """The system's, where the library is there and finds one that keeps what it is given."""
+    try:
+        import keyring
+        from keyring.backends import fail, null
+    except ImportError:
+        return None
+    try:
+        found = keyring.get_keyring()
+        is_one = not isinstance(found, (fail.Keyring, null.Keyring)) and float(found.priority) >= 1
+    except Exception:  # noqa: BLE001 - each backend raises what it likes
+        return None
+    return cast("Keyring", found) if is_one else None
+
+
+def _disbelief(path: str, found: os.stat_result | None = None) -> str:
+    """Why what lies there may be read or written by somebody else; empty: it is this user's alone."""
+    if sys.platform == "win32":
+        return ""  # the profile's folder has its own protection, which no mode tells
+    seen = os.lstat(path) if found is None else found
+    if seen.st_uid != os.geteuid():
+        return f"{path} belongs to another user"
+    if others_may_write(seen) or (found is not None and stat.S_IMODE(seen.st_mode) & 0o077):
+        return f"{path} can be read or written by others: run `chmod go-rwx {path}`"
+    return ""

@@ -1,0 +1,177 @@
+"""The values that a text says an argument may have: `one of: low, medium, high`.
+
+Whatever stands behind `e.g.` or `such as` is an example and promises nothing; a list that goes on with `or any other`
+is open. All patterns take linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.findings import word_set
+
+MOST_TEXT: Final = 2_000
+"""Characters of an argument's description that are read."""
+
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}"
+_SINGLE, _DOUBLE, _BACKTICK = r"'[^'\n]{1,40}'", r"\"[^\"\n]{1,40}\"", r"`[^`\n]{1,40}`"
+QUOTED = rf"(?:{_SINGLE}|{_DOUBLE}|{_BACKTICK})"
+_NOTE = r"(?:\s?\([^()\n]{0,100}\))?"
+_OR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||\bor\b)\s*"
+_SEPARATOR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||\bor\b|\band\b)\s*"
+
+
+def _list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
+    return rf"{item}{_NOTE}(?:{separator}{item}{_NOTE}){{{least},39}}"
+
+
+_LISTED_QUOTES: Final = re.compile("|".join(_list_of(one) for one in (_SINGLE, _DOUBLE, _BACKTICK)))
+_BARE_LIST: Final = re.compile(_list_of(_WORD))
+_LEAD: Final = re.compile(
+    r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
+    r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
+    r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|include|is))?|"
+    r"\b(?:options|choices|values|allowed|accepts|supports)(?: are)?(?=\s*[:=])|\bmust be either|\beither|"
+    r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
+    r"\blimited to)"
+    r"\s*[:=]?\s*",
+    re.IGNORECASE,
+)
+_CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
+_BEFORE_QUOTES: Final = re.compile(
+    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|use|with|from|between|accepts?|takes?|values?|options?|in|to|by|a|"
+    r"an))\s*$",
+    re.IGNORECASE,
+)
+_TOLD_SINGLY: Final = re.compile(r"\(\s*['\"`]([A-Za-z][\w-]{0,30})['\"`]\s*\)")
+_BULLETS: Final = re.compile(
+    r"^[ \t]*(?:[-*•]|\d[.)])[ \t]*['\"`]?([A-Za-z_][\w-]{0,30})['\"`]?[ \t]*(?::|=|–|—| -)[ \t]", re.MULTILINE
+)
+_IN_BRACKETS: Final = re.compile(
+    rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
+    rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
+)
+_AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
+_WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
+_EXAMPLE: Final = re.compile(
+    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|usual|"
+    r"good|bad|similar to|sample|suggested|recommended)\b",
+    re.IGNORECASE,
+)
+_OPEN: Final = re.compile(
+    r"\s*(?:,?\s*etc|\.\.\.|…|,?\s*and (?:more|others|so on)|,?\s*(?:or|and)\s+(?:any|a|an|another|other|custom|"
+    r"your|the|string|number|\w+)\b)",
+    re.IGNORECASE,
+)
+_FILLER: Final = word_set(
+    "a an the or and if it is to in of be this that these those more other any all not no your value values "
+    "following given specified only also use used when by with without for from on at as one two three you "
+    "etc absolute relative"
+)  # fmt: skip
+CHOSEN: Final = word_set(
+    "type mode order direction status state format kind level priority sort unit units severity action "
+    "operation method style scope visibility category role size position align alignment theme frequency "
+    "interval strategy resolution period language sorting ordering view layout color colour quality tier plan "
+    "environment env protocol algorithm encoding event granularity gender cabin class channel sentiment side "
+    "resource importance urgency stage phase"
+)
+"""Last words of names whose values are often a few."""
+
+
+def choices_in(text: str, name: str = "") -> list[str]:
+    """The values that a text says are the only ones; none where it lists examples, or nothing.
+
+    >>> choices_in("Sort order: 'asc' or 'desc'"), choices_in("A colour, e.g. 'red', 'blue'")
+    (['asc', 'desc'], [])
+    """
+    text = text[:MOST_TEXT]
+    chosen = bool(words_of(name)) and words_of(name)[-1] in CHOSEN
+    for values in _candidates(text, chosen):
+        if len(values) > 1:
+            return values
+    return []
+
+
+def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
+    for lead in _LEAD.finditer(text):
+        yield _listed(text, lead.end(), lead[0], bare=True)
+    if chosen:
+        for lead in _CAN_BE.finditer(text):
+            yield _listed(text, lead.end(), "", bare=True)
+    for found in _LISTED_QUOTES.finditer(text):
+        if _BEFORE_QUOTES.search(text[max(0, found.start() - 20) : found.start()]) and not re.fullmatch(
+            rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
+        ):
+            yield _checked(text, found.start(), found.end(), found[0])
+    told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
+    yield told if _are_values(told) else []
+    for found in _IN_BRACKETS.finditer(text):
+        if "|" in found[1] or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text)):
+            yield _checked(text, found.start(1), found.end(1), found[1])
+    bullets = [one[1] for one in _BULLETS.finditer(text)]
+    yield bullets if chosen and _are_values(bullets) else []
+    whole = _WHOLE.fullmatch(text)
+    if chosen and whole is not None:
+        yield _checked(text, 0, len(text), whole[1])
+    for found in _AFTER_COLON.finditer(text):
+        if chosen or "|" in found[1]:
+            yield _checked(text, found.start(1), found.end(1), found[1])
+
+
+def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
+    """The list behind a phrase such as `one of`; open where the phrase says `include` and the text tells of others."""
+    found = _LISTED_QUOTES.match(text, at) or (_BARE_LIST.match(text, at) if bare else None)
+    if found is None or is_example(text, at - len(lead)) or (lead.strip().lower() == "either" and ". " in text[:at]):
+        return []
+    rest = text[found.end() :]
+    if not re.match(QUOTED, found[0]) and not re.match(
+        r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest
+    ):
+        return []  # the list goes on as prose: "either path or URL of the file"
+    sure = re.search(r"values|options|choices|allowed|accepts|supports", lead, re.IGNORECASE) is not None
+    return _checked(text, at, found.end(), found[0], lead=True, sure=sure)
+
+
+def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
+    if not lead and (is_example(text, start) or re.search(r"\bformat(?:ted as)? $", text[:start])):
+        return []
+    inside = text[max(0, start - 1) : start]
+    if _OPEN.match(text, end) or (inside in ("[", "{") and '"' in listed):
+        return []
+    if _OTHERS.search(text, end):
+        return []
+    values = _values(listed)
+    bare = not sure and re.match(QUOTED, listed) is None
+    return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
+
+
+_OTHERS: Final = re.compile(r"\b(?:custom|any other|others?|also accepts?|and so on)\b", re.IGNORECASE)
+
+
+def is_example(text: str, at: int) -> bool:
+    """Whether what stands there is an example: said in the same sentence, or below a heading."""
+    before = text[max(0, at - 160) : at]
+    sentence = re.split(r"(?<![ei]\.g)(?<!\be)\.\s+(?=[A-Z])|[;\n]|\)\s*\.", before)[-1]
+    return (
+        _EXAMPLE.search(sentence) is not None or re.search(r"\bexamples?\b\s*:", text[:at], re.IGNORECASE) is not None
+    )
+
+
+def _values(listed: str) -> list[str]:
+    plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
+    if re.match(QUOTED, plain):
+        return list(dict.fromkeys(one[1:-1].strip() for one in re.findall(QUOTED, plain)))
+    pieces = re.split(_SEPARATOR, plain)
+    return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
+
+
+def _are_values(values: list[str]) -> bool:
+    """Plain words, as `enum` has them: no sentence, path, address or number of an item."""
+    return all(
+        value and re.fullmatch(r"[A-Za-z_+-]?[\w.+ -]{0,39}", value) and value.count(" ") < 2
+        and not re.fullmatch(r"\d{2,}|e\.?g\.?|.*\.(?:com|org|txt|json|csv)", value)
+        for value in values
+    )  # fmt: skip

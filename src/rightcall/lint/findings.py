@@ -1,0 +1,83 @@
+"""The records of a check: what a rule found, and the helpers that every group of rules uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+
+from rightcall.base.text import escaped
+
+if TYPE_CHECKING:
+    from rightcall.lint.definitions import Argument, ToolView
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")
+"""From the mildest to the worst."""
+
+Steps = tuple[str | int, ...]
+"""A place in a definition: keys, and positions in lists."""
+
+_SHOWN = 60
+_MOST_SHOWN = 4
+
+
+class Finding(Struct, frozen=True):
+    """What a rule found at one place. `tool` is empty for what concerns the whole list."""
+
+    rule: str
+    tool: str
+    message: str
+    remedy: str
+    path: Steps = ()
+    """The place inside the document that the tool was read from."""
+    source: str = ""
+    line: int = 0
+    number: int = -1
+    """Which tool of the list it is."""
+
+
+class Hit(Struct, frozen=True):
+    """A finding before anybody knows where the tool came from. `path` counts from the tool."""
+
+    rule: str
+    message: str
+    remedy: str
+    path: Steps = ()
+
+
+ToolCheck = Callable[["ToolView"], Iterable[Hit]]
+ListCheck = Callable[[Sequence["ToolView"]], Iterable[tuple["ToolView | None", Hit]]]
+
+
+def quote_name(name: str) -> str:
+    """A name of somebody else's, safe to show."""
+    return f"`{escaped(name, _SHOWN)}`"
+
+
+def quote_text(text: str, limit: int = _SHOWN) -> str:
+    """A short piece of somebody else's text, on one line."""
+    return f'"{escaped(" ".join(text.split()), limit)}"'
+
+
+def join_names(names: Iterable[str], most: int = _MOST_SHOWN) -> str:
+    """`a`, `b` and 3 more."""
+    listed = list(dict.fromkeys(names))
+    shown = ", ".join(map(quote_name, listed[:most]))
+    return f"{shown} and {len(listed) - most} more" if len(listed) > most else shown
+
+
+def each_argument(tool: ToolView, check: Callable[[Argument], Iterable[Hit]]) -> Iterator[Hit]:
+    """What a check of one argument finds in all of them."""
+    for argument in tool.arguments:
+        yield from check(argument)
+
+
+def rank_of(severity: Severity) -> int:
+    return SEVERITIES.index(severity)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())

@@ -1,0 +1,113 @@
+"""RC8xx: annotations of MCP that contradict the tool, or that no host understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+
+HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_KNOWN: Final = frozenset((*HINTS, "title", "audience", "priority", "lastModified"))
+_CHANGES: Final = word_set(
+    "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
+    "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
+)  # fmt: skip
+_DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
+_READS: Final = word_set("get list read search find show describe count fetch query lookup view")
+_REPEATS: Final = frozenset(["send", "append", "increment", "publish", "enqueue", "charge", "pay"])
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    hints, place = tool.annotations, ("annotations",)
+    words = words_of(tool.name)
+    if not hints:
+        if tool.shape == "mcp" and "annotations" not in tool.raw:
+            yield Hit("RC806", "no annotations", "say at least `readOnlyHint`", tool.at("name"))
+        return
+    yield from _spelling(tool)
+    verb = _verb(words)
+    read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    told = _told_verb(tool.description)
+    if read_only is True and verb not in _CHANGES and told:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and the description begins with {quote_text(told)}",
+            "set it to false, or correct the description",
+            (*place, "readOnlyHint"),
+        )
+    if read_only is True and verb in _CHANGES:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            "set it to false, or rename the tool",
+            (*place, "readOnlyHint"),
+        )
+    if read_only is True and destructive is True:
+        yield Hit(
+            "RC803",
+            "read-only and destructive at the same time",
+            "keep the one that is right",
+            (*place, "destructiveHint"),
+        )
+    elif destructive is False and read_only is not True and verb in _DELETES:
+        yield Hit(
+            "RC802",
+            f"`destructiveHint` is false, and {quote_name(tool.name)} says {quote_text(verb)}",
+            "set it to true",
+            (*place, "destructiveHint"),
+        )
+    elif destructive is True and verb in _READS and not _CHANGES & {*words}:
+        yield Hit(
+            "RC805",
+            f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            "set `readOnlyHint` to true",
+            (*place, "destructiveHint"),
+        )
+    if hints.get("idempotentHint") is True and read_only is not True and verb in _REPEATS:
+        yield Hit(
+            "RC807",
+            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            "set it to false",
+            (*place, "idempotentHint"),
+        )
+
+
+def _told_verb(text: str) -> str:
+    """The verb that a description begins with, where it changes something."""
+    first = (words_of(text[:60]) or ("",))[0]
+    bases = {
+        first,
+        first.removesuffix("s"),
+        first.removesuffix("es"),
+        first.removesuffix("ing"),
+        first.removesuffix("ing") + "e",
+    }
+    return first if bases & _CHANGES else ""
+
+
+def _verb(words: tuple[str, ...]) -> str:
+    """The verb of a name: the first word, or the second behind a prefix."""
+    for word in words[:2]:
+        if word in _CHANGES or word in _READS or word in _REPEATS:
+            return word
+    last = words[-1] if words else ""
+    return last if last in _CHANGES and len(words) > 1 else ""
+
+
+def _spelling(tool: ToolView) -> Iterator[Hit]:
+    by_letters = {name.lower(): name for name in HINTS}
+    by_letters |= {name.lower().removesuffix("hint"): name for name in HINTS}
+    for key, value in tool.annotations.items():
+        right = by_letters.get(key.replace("_", "").replace("-", "").lower())
+        if key not in _KNOWN and right is not None:
+            yield Hit("RC804", f"{quote_name(key)} is not an annotation", f"write `{right}`", ("annotations", key))
+        elif key in HINTS and not isinstance(value, bool):
+            yield Hit(
+                "RC804",
+                f"`{key}` is {quote_text(str(value))}, not true or false",
+                "write true or false",
+                ("annotations", key),
+            )

@@ -1,0 +1,308 @@
+"""RC7xx: texts that work on the model instead of describing the tool, and what should not be in a definition at all.
+
+Descriptions go into the prompt of every request. Whoever writes one can tell the model to do something else, and the
+person at the screen seldom sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.findings import Hit, Steps, join_names, quote_text
+
+MOST_TEXTS: Final = 5_000
+MOST_TEXT: Final = 20_000
+_DEEPEST = 40
+
+
+HIDDEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+    "|(?<![\u203c-\U0010ffff])\u200d|\u200d(?![\u203c-\U0010ffff])"
+)
+"""Without the joiner and the selectors inside of an emoji."""
+
+_ORDERS: Final = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
+    r"existing|other|system|safety|all)\b[^.\n]{0,20}\b(?:instructions?|prompts?|rules|guidelines|messages|context|"
+    r"restrictions|policies)\b"
+    r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
+    r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
+    r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
+    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)))"
+    r"|\b(?:the )?(?:user|human|operator) (?:must|should|does|need|may|will)(?: ?n[o']t| not|"
+    r"n't)?(?: need to)? (?:not )?(?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
+    r"between us|to yourself)\b"
+    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.\n]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
+    r"append|add|run|execute|pass|collect|store)\b"
+    r"|\byou are (?:now|no longer)\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
+    r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
+    r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
+    r"\bpretend (?:to be|that you)\b|\bjailbreak\b|\bdeveloper mode\b",
+    re.IGNORECASE,
+)
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
+    r"uses|calls)\b"
+    r"[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:always|must|set|change|replace|"
+    r"redirect|bcc|forward)\b",
+    re.IGNORECASE,
+)
+"""Orders about the calls of other tools."""
+_POSES: Final = re.compile(
+    r"(?:^|[\n.!>\]]\s*)(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:|\n\s*\n\s*(?:Human|"
+    r"Assistant|User)\s*:"
+)
+"""A message that poses as somebody else's. In these letters alone."""
+_PUSHES: Final = re.compile(
+    r"\b(?:always|must|you should always)\b[^.\n]{0,20}\b(?:use|call|prefer|run|invoke|"
+    r"choose)\b[^.\n]{0,20}\bthis (?:tool|function|one)\b[^.\n]{0,30}\b(?:first|before (?:any|every|all|each|"
+    r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
+    r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
+    r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
+    r"every)(?: of the)?(?: other)? tools?\b(?! in this)"
+    r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
+    r"|\binstead of (?:any|all|every)(?: other)? (?:tools?|functions?)\b|\b(?:do not|don't|never) (?:use|call|"
+    r"invoke) (?:any )?other tools?\b"
+    r"|\bpreferred over (?:all|any) other\b|\b(?:all|any) other tools? (?:are|is) (?:deprecated|broken|insecure|"
+    r"unreliable|inferior|obsolete)\b"
+    r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
+    r"each|any) (?:conversation|session|message|turn)\b",
+    re.IGNORECASE,
+)
+_SENSITIVE = (
+    r"(?:~/|/home/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|kube|netrc|git-credentials|npmrc|pypirc|docker|cursor|claude|"
+    r"config/gcloud)\b[\w./-]*|\bid_(?:rsa|ed25519|dsa)\b|/etc/(?:passwd|shadow)\b|\bmcp\.json\b|\.env\b(?: file)?"
+    r"|\b(?:private|ssh|api|access|secret|encryption) keys?\b|\b(?:access|auth|api|session|bearer|"
+    r"refresh) tokens?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b|\bkeychain\b|\benvironment variables\b|"
+    r"\bcredit card\b|\bseed phrase\b"
+    r"|\b(?:conversation|chat|message) (?:history|log)\b|\bsystem prompt\b|\bprevious messages\b|\b(?:full|entire|"
+    r"whole|complete) (?:conversation|chat|context)\b"
+)
+_TAKES: Final = re.compile(
+    rf"\b(?:read|open|cat|include|pass|send|append|attach|provide|copy|upload|forward|post|put|insert|leak|"
+    rf"exfiltrate|extract|collect|fetch|get|retrieve|load|return)\b[^.\n]{{0,60}}?(?:{_SENSITIVE})",
+    re.IGNORECASE,
+)
+_STRONG: Final = re.compile(
+    r"(?:~/|/home/\w+/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|netrc|git-credentials)/?[\w./-]*|\bid_(?:rsa|ed25519)\b|"
+    r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b|\bsystem prompt\b|\b(?:conversation|"
+    r"chat) history\b",
+    re.IGNORECASE,
+)
+_CONTENTS: Final = re.compile(
+    r"\bcontents? of\b[^\n]{0,30}(?:\.ssh/|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)\b|\.aws/|\bmcp\.json\b|"
+    r"\.env\b)",
+    re.IGNORECASE,
+)
+_GIVES: Final = re.compile(
+    r"\b(?:pass|include|put|append|attach|provide|insert|add|send|set|encode|copy|write|use|place|"
+    r"submit)\b[^.\n]{0,60}\b(?:as|in|into|to|via|using|through|with)\b[^.\n]{0,30}\b(?:argument|parameter|field|"
+    r"note|notes|sidenote|context|metadata|comment|body|payload|header|query|feedback|value)\b"
+    r"|\b(?:send|forward|post|upload|bcc|cc|copy|transmit|report|mail|email)\b[^\n]{0,80}(?:https?://|"
+    r"[\w.+-]+@[\w-]+\.\w)",
+    re.IGNORECASE,
+)
+_SENDS: Final = re.compile(
+    r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b[^.\n]{0,40}\b(?:send|forward|post|upload|"
+    r"bcc|cc|copy|transmit|mail|email|redirect|"
+    r"exfiltrate)\b[^\n]{0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
+    r"|\b(?:bcc|blind copy)\b[^\n]{0,40}[\w.+-]+@(?!example\.)[\w-]+\.\w+",
+    re.IGNORECASE,
+)
+_MARKUP: Final = re.compile(
+    r"<!--|-->|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
+    r"developer|prompt)\s*>|\[/?(?:INST|SYSTEM|SYS|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
+    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)s?\s*:|\x1b\[|"
+    r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
+    re.IGNORECASE,
+)
+_TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
+_USES: Final = re.compile(
+    rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
+    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
+    rf"|\b(?:tool|function)\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
+    rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
+    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b",
+)
+_BLOB: Final = re.compile(
+    r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
+    r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
+)
+_CONVERSATION: Final = re.compile(
+    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat|"
+    r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
+    r"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\bsystem prompt\b|\bchain[- ]of[- ]thought\b|"
+    r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b",
+    re.IGNORECASE,
+)
+
+
+def texts_of(value: Any, path: Steps = (), depth: int = 0) -> Iterator[tuple[Steps, str]]:
+    """Every text in a definition, keys among them, with its place."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield (*path, key), key
+            yield from texts_of(inner, (*path, key), depth + 1)
+    elif isinstance(value, list):
+        for number, inner in enumerate(cast("list[Any]", value)):
+            yield from texts_of(inner, (*path, number), depth + 1)
+
+
+_READ: Final = ("description", "title", "$comment", "default", "examples", "instructions")
+_LONG = 40
+
+
+def _prose(tool: ToolView) -> Iterator[tuple[Steps, str]]:
+    """The texts that a model reads as such."""
+    for path, text in texts_of(tool.raw):
+        if path and text != path[-1] and (path[-1] in _READ or len(text) > _LONG):
+            yield path, text[:MOST_TEXT]
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    yield from _hidden(tool)
+    yield from _secrets(tool)
+    told: set[str] = set()
+    for number, (path, text) in enumerate(_prose(tool)):
+        if number > MOST_TEXTS:
+            return
+        for hit in _one_text(path, text):
+            if hit.rule not in told or hit.rule in ("RC702", "RC704"):
+                told.add(hit.rule)
+                yield hit
+
+
+def _hidden(tool: ToolView) -> Iterator[Hit]:
+    for path, text in texts_of(tool.raw):
+        found = HIDDEN.findall(text)
+        if found:
+            codes = ", ".join(dict.fromkeys(f"U+{ord(one):04X}" for one in found[:20]))
+            yield Hit(
+                "RC701",
+                f"{len(found)} hidden character{'' if len(found) == 1 else 's'}: {codes[:80]}",
+                "remove them",
+                path,
+            )
+            return
+
+
+def _secrets(tool: ToolView) -> Iterator[Hit]:
+    from rightcall.base.scan import SHAPES  # late: many expressions
+
+    for path, text in texts_of(tool.raw):
+        if len(text) < 16:
+            continue
+        for shape in SHAPES:
+            found = shape.pattern.search(text[:MOST_TEXT]) if any(sign in text for sign in shape.signs) else None
+            if found is None or _SAMPLE.search(found[0]) or (shape.sure is not None and not shape.sure(found[0])):
+                continue
+            yield Hit("RC709", f"it looks like a {shape.name}", "remove it, and replace the key", path)
+            return
+
+
+_SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
+
+
+def _one_text(path: Steps, text: str) -> Iterator[Hit]:
+    orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
+    if orders is not None:
+        yield Hit(
+            "RC702",
+            f"an order to the model: {quote_text(orders[0])}",
+            "remove it; if the server is not yours, do not use it",
+            path,
+        )
+    pushes = _PUSHES.search(text)
+    if pushes is not None:
+        yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
+    markup = _MARKUP.search(text) or _POSES.search(text)
+    if markup is not None:
+        yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
+    takes = _takes(text)
+    if takes:
+        yield Hit(
+            "RC704",
+            f"wants secrets, or sends something elsewhere: {quote_text(takes)}",
+            "remove it; if the server is not yours, do not use it",
+            path,
+        )
+    elif len(path) > 2 and path[-1] == "description" and (asks := _CONVERSATION.search(text)) is not None:
+        yield Hit(
+            "RC708",
+            f"asks for the conversation: {quote_text(asks[0])}",
+            "ask for the one value that the tool needs",
+            path,
+        )
+    blob = _BLOB.search(text)
+    if blob is not None and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0]) and len(set(blob[0])) > 12:
+        yield Hit(
+            "RC707",
+            f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",
+            "write it in plain words, or remove it",
+            path,
+        )
+
+
+def _takes(text: str) -> str:
+    """The piece of a text that reads a secret and hands it on."""
+    sends = _SENDS.search(text) or _CONTENTS.search(text)
+    if sends is not None:
+        return sends[0]
+    for found in _TAKES.finditer(text):
+        near = text[max(0, found.start() - 120) : found.end() + 200]
+        if _STRONG.search(found[0]) or (
+            _GIVES.search(near)
+            and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
+            and _is_order(text, found.start())
+        ):
+            return found[0]
+    return ""
+
+
+def _is_order(text: str, at: int) -> bool:
+    """Whether a verb stands at the beginning of a sentence, or behind a word that makes it an order."""
+    before = text[max(0, at - 40) : at].lower()
+    return bool(
+        re.search(r"(?:^|[.!?:;\n>)\]]\s*|\b(?:first|please|must|then|also|always|and|to|should|you)\s+)$", before)
+    )
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Tools that a text names and that no list has."""
+    known = {_plain(tool.name) for tool in tools}
+    short = {name.split("_", 1)[-1] for name in known}
+    for tool in tools:
+        own = {_plain(one.name) for one in tool.arguments} | {
+            _plain(str(value)) for one in tool.arguments for value in one.schema.get("enum", ()) or ()
+        }
+        names: list[str] = []
+        for _, text in _prose(tool):
+            for found in _USES.finditer(text):
+                name = next(one for one in found.groups() if one)
+                if _plain(name) not in known | short | own and not any(
+                    _plain(name) == one or one.endswith("_" + _plain(name)) for one in known
+                ):
+                    names.append(name)
+        if names:
+            yield (
+                tool,
+                Hit(
+                    "RC706",
+                    f"names a tool that is not on the list: {join_names(names)}",
+                    "name a tool that exists, or describe what is meant",
+                    tool.at("description"),
+                ),
+            )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W-]+", "_", name).lower()

@@ -1,0 +1,395 @@
+"""RC1xx: names that models take for each other, or that they will not remember.
+
+The words that mean the same, the opposites and the ways of slipping are those of the gate (`gate/repair`): what it
+would have to repair is what a model gets wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from rightcall.base.letters import has_unseen, skeleton, suspicions
+from rightcall.gate.repair.names import affix, core, says_nothing, suffix
+from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, join_names, quote_name, word_set
+
+_VERBS = (
+    "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
+    "send submit|run execute exec|show display view|start launch begin|stop halt terminate|join connect|"
+    "check verify validate"
+)
+_SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
+_SAYS_LITTLE: Final = word_set("all the a an my of for every any")
+_SAME_THING: Final = [
+    word_set(line)
+    for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
+]
+_LATER: Final = word_set(
+    "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed v"
+)
+_NOTHING: Final = word_set(
+    "it this that tool function func fn do doit handler process action method main foo bar baz misc stuff helper util "
+    "utility thing task operation op call command api endpoint wrapper generic default untitled unnamed temp "
+    "test demo sample"
+)
+_KNOWN: Final = word_set(
+    "id ids url uri urls sql css html xml json csv tsv pdf ssh http https dns ip tcp udp sha md md5 ts js db "
+    "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
+    "utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
+    "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
+    "desc msg img num max min avg ref refs info config auth pid prev regex sdk qr nth xpath href mcp pyth wss "
+    "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
+)
+_SHORT_TEXT = """
+    usr=user cust=customer qty=quantity amt=amount nm=name dt=date frm=from txt=text addr=address cfg=config
+    mgr=manager acct=account acc=account txn=transaction inv=invoice dept=department emp=employee pwd=password
+    passwd=password tel=phone cnt=count idx=index lvl=level grp=group prm=parameter flg=flag qry=query srch=search
+    trm=term loc=location cty=city ctry=country lang=language fp=file_path fn=file_name fname=file_name
+    lname=last_name dob=date_of_birth ph=phone stat=status sts=status typ=type svc=service req=request
+    resp=response hdr=header pkg=package ver=version upd=update del=delete calc=calculate temp=temperature
+    wt=weight ht=height len=length sz=size clr=color bg=background btn=button tgt=target dst=destination
+    res=results cd=code
+    dest=destination
+    orig=origin prio=priority sched=schedule notif=notification attch=attachment subj=subject recip=recipient
+    rcpt=recipient snd=send rcv=receive curr=currency prc=price pct=percent mth=month yr=year wk=week
+    """
+_SHORT: Final = {short: long.replace("_", " ") for short, long in (pair.split("=") for pair in _SHORT_TEXT.split())}
+"""Abbreviations, and the words that models write for them."""
+_SURE: Final = word_set(
+    "usr cust qty amt nm frm acct txn pwd cnt qry srch trm flg prm hdr subj rcpt recip attch sched clr sz cty "
+    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst"
+)
+"""Those that one alone is enough of."""
+_HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
+_LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
+_COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
+_VOWEL: Final = re.compile(r"[aeiouy]")
+_MOST_PAIRS = 400
+"""Tools of one list that are compared each with each."""
+_MOST_TOLD = 20
+"""Pairs that one list is told of."""
+_CHARACTERS: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+# ── one tool ──
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    yield from _tool_name(tool)
+    yield from _siblings(tool)
+    for argument in tool.arguments:
+        yield from _argument_name(argument, tool)
+
+
+def _tool_name(tool: ToolView) -> Iterator[Hit]:
+    name, place = tool.name, tool.at("name")
+    if not name:
+        yield Hit("RC102", "the tool has no name", "add a name: letters, digits and `_`", tool.at())
+        return
+    if has_unseen(name) or any(suspicions(name)):
+        yield Hit(
+            "RC118", f"{quote_name(name)} has look-alike or invisible letters", "write it in plain letters", place
+        )
+    elif not _CHARACTERS.fullmatch(name) and not tool.ruled:
+        over = len(name) > 64
+        why = (
+            f"{len(name)} characters long; OpenAI and Gemini take 64"
+            if over
+            else "has characters that OpenAI and Anthropic refuse"
+        )
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64]
+        yield Hit(
+            "RC102",
+            f"{quote_name(name)} {'is ' if over else ''}{why}",
+            f"rename it, for instance {quote_name(plain)}",
+            place,
+        )
+    words = words_of(name)
+    if name[:1].isdigit() or name[:1] == "-":
+        yield Hit("RC102", f"Gemini refuses {quote_name(name)}: it must begin with a letter", "rename it", place)
+    if words and (says_nothing(name) or all(word in _NOTHING or word.isdigit() or len(word) == 1 for word in words)):
+        yield Hit("RC103", f"{quote_name(name)} does not say what the tool does", "name it by verb and object", place)
+
+
+def _siblings(tool: ToolView) -> Iterator[Hit]:
+    """Arguments of one object, each with each."""
+    groups: dict[tuple[object, ...], list[Argument]] = {}
+    for argument in tool.arguments:
+        groups.setdefault(argument.path[:-1], []).append(argument)
+    for group in groups.values():
+        for one, other in combinations(group[:80], 2):
+            why = _confused(one, other)
+            if why is not None:
+                rule, how = why
+                yield Hit(
+                    rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
+                    "name the difference, or merge the two", other.path,
+                )  # fmt: skip
+
+
+def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
+    left, right = one.name, other.name
+    if opposed(left, right) or not joined(left) or not joined(right):
+        return None
+    if joined(left) == joined(right):
+        return "RC111", "differ only in style"
+    if skeleton(left) == skeleton(right):
+        return "RC111", "look the same"
+    mine, theirs = words_of(left), words_of(right)
+    alike = one.kind == other.kind
+    if len(mine) > 1 and sorted(mine) == sorted(theirs):
+        return "RC111", "have the same words in another order"
+    if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
+        return ("RC111", "differ only in singular and plural") if alike else None
+    if alike and _one_letter_apart(left, right):
+        return "RC111", "are one letter apart"
+    if alike and affix(left, right) and not _numbered(left, right):
+        return "RC111", "differ only in a word that says nothing"
+    if alike and _one_meaning(left, right):
+        return "RC117", "mean the same"
+    return None
+
+
+def _numbered(left: str, right: str) -> bool:
+    return any(word.isdigit() for word in (*words_of(left), *words_of(right)))
+
+
+def _one_meaning(left: str, right: str) -> bool:
+    """Abbreviation and word, or the same word with one that only says the kind of value."""
+    mine, theirs = core(left), core(right)
+    if len(mine) == len(theirs) == 1:
+        short, long = sorted((mine[0], theirs[0]), key=len)
+        return _SHORT.get(short) == long or (short != long and short in _TWINS.get(long, ()))
+    return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value", "info", "detail"}
+
+
+_TWINS_TEXT = """
+    message=msg number=num,no directory=dir,folder description=desc folder=dir repository=repo command=cmd
+    argument=arg document=doc image=img,picture configuration=config,cfg identifier=id query=q picture=image
+    telephone=phone organization=org environment=env parameter=param password=pwd,pass email=mail
+    destination=target,dest recipient=receiver language=lang category=cat content=text contents=content
+    summary=synopsis comment=remark
+    """
+_TWINS: Final = {word: tuple(twins.split(",")) for word, twins in (pair.split("=") for pair in _TWINS_TEXT.split())}
+"""Words, and others that are used for the same."""
+
+
+def _one_letter_apart(left: str, right: str) -> bool:
+    """A slip of the pen: of the words that differ, one is no word."""
+    mine, theirs = words_of(left), words_of(right)
+    if len(mine) != len(theirs):
+        return False
+    pairs = [(one, other) for one, other in zip(mine, theirs, strict=True) if one != other]
+    if len(pairs) != 1 or min(map(len, pairs[0])) < 4 or any(letter.isdigit() for word in pairs[0] for letter in word):
+        return False
+    one, other = pairs[0]
+    if is_word(one) and is_word(other):
+        return False
+    from rapidfuzz.distance import OSA  # late: only names that may be slips pay for it
+
+    return OSA.distance(one, other, score_cutoff=1) == 1
+
+
+def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    name = argument.name
+    if argument.depth == 0 and not _KEY.fullmatch(name) and not tool.ruled:
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("_")[:64]
+        yield Hit(
+            "RC116",
+            f"Anthropic refuses the argument {quote_name(name)}",
+            f"rename it, for instance {quote_name(plain)}",
+            argument.path,
+        )
+    if not name.isascii() and (has_unseen(name) or any(suspicions(name))):
+        yield Hit(
+            "RC118",
+            f"argument {quote_name(name)} has look-alike or invisible letters",
+            "write it in plain letters",
+            argument.path,
+        )
+        return
+    described = (
+        len(argument.description.split()) > 1 or f"`{name}`" in tool.description or f"\n{name}" in tool.description
+    )
+    if says_nothing(name) and name.isascii():
+        lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
+        if not described and not lone and not argument.schema.get("enum"):
+            yield Hit(
+                "RC112",
+                f"argument {quote_name(name)} says nothing, and has no description",
+                "name the value, and describe it",
+                argument.path,
+            )
+            return
+    long = _LETTERS.get(name) if argument.kind == "string" else None
+    long = long or (None if says_nothing(name) else _written_out(name))
+    if long is not None:
+        yield Hit(
+            "RC113",
+            f"models write {quote_name(name)} out: {quote_name(long)}",
+            f"rename it to {quote_name(long)}",
+            argument.path,
+        )
+
+
+def _written_out(name: str) -> str | None:
+    """The name as a model would write it, where it is one that models write out."""
+    words = words_of(name)
+    if _HUNGARIAN.fullmatch(name) and not is_word("".join(words[:1])):
+        return "_".join(words[1:])
+    unknown = [word for word in words if word in _SHORT and word not in _KNOWN]
+    consonants = [
+        word for word in words
+        if 2 <= len(word) <= 6 and word.isascii() and word.isalpha() and not _VOWEL.search(word) and word not in _KNOWN
+        and word not in _SHORT and not is_word(word)
+    ]  # fmt: skip
+    if not unknown:
+        return None
+    if len(unknown) + len(consonants) < 2 and not _SURE & {*unknown}:
+        return None
+    return "_".join(_SHORT.get(word, word) if word in unknown else word for word in words).replace(" ", "_")
+
+
+# ── the list ──
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    yield from _duplicates(tools)
+    yield from _near_equal(tools)
+    yield from _spellings(tools)
+    yield from _styles(tools)
+
+
+def _duplicates(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name and tool.name in seen:
+            yield (
+                tool,
+                Hit(
+                    "RC104",
+                    f"a second tool is called {quote_name(tool.name)}",
+                    "rename or remove one of them",
+                    tool.at("name"),
+                ),
+            )
+        seen.add(tool.name)
+
+
+def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    told = 0
+    named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
+    for one, other in combinations(named, 2):
+        why = resemblance(one.name, other.name)
+        if why is None or told >= _MOST_TOLD:
+            continue
+        told += 1
+        yield other, Hit(
+            "RC101", f"{quote_name(other.name)} and {quote_name(one.name)} {why}",
+            "name the difference, or make one tool of both", other.at("name"),
+        )  # fmt: skip
+
+
+def resemblance(one: str, other: str) -> str | None:
+    """Why two names of tools are taken for each other; None where they are not.
+
+    >>> resemblance("get_user", "getUser"), resemblance("get_user", "delete_user")
+    ('differ only in style', None)
+    """
+    if one == other or not joined(one) or not joined(other):
+        return None
+    if joined(one) == joined(other):
+        return "differ only in style"
+    if skeleton(one) == skeleton(other):
+        return "look the same"
+    mine, theirs = words_of(one), words_of(other)
+    if opposed(one, other):
+        return None
+    if sorted(mine) == sorted(theirs):
+        return "have the same words in another order"
+    if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
+        return "differ only in singular and plural"
+    if tuple(word for word in mine if word not in _SAYS_LITTLE) == tuple(
+        word for word in theirs if word not in _SAYS_LITTLE
+    ):
+        return "differ only in a word that says little"
+    if _without_version(mine) == _without_version(theirs):
+        return "differ only in a version or a word such as `new`"
+    if _one_letter_apart(one, other):
+        return "are one letter apart"
+    return "mean the same" if _same_act(mine, theirs) else None
+
+
+def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
+    kept = words
+    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit()):
+        kept = kept[:-1]
+    return kept
+
+
+def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """The same object, and verbs that mean the same."""
+    if len(mine) != len(theirs) or len(mine) < 2:
+        return False
+    pairs = [(one, other) for one, other in zip(mine, theirs, strict=True) if singular(one) != singular(other)]
+    return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
+
+
+def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """The same words, written in two ways, in different tools."""
+    found: dict[str, dict[str, list[ToolView]]] = {}
+    for tool in tools:
+        for argument in tool.top:
+            if len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name:
+                found.setdefault(joined(argument.name), {}).setdefault(argument.name, []).append(tool)
+    for spellings in found.values():
+        if len(spellings) < 2:
+            continue
+        ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
+        usual, rest = ranked[0], ranked[1:]
+        for name, users in rest:
+            yield users[0], Hit(
+                "RC114",
+                f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "
+                f"{join_names(tool.name for tool in usual[1])}",
+                f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
+                (*users[0].schema_path, "properties", name),
+            )  # fmt: skip
+
+
+def _styles(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    styles: dict[str, list[str]] = {}
+    for tool in tools:
+        style = _style(tool.name)
+        if style:
+            styles.setdefault(style, []).append(tool.name)
+    if len(styles) > 1:
+        ranked = sorted(styles.items(), key=lambda item: -len(item[1]))
+        for style, names in ranked[1:]:
+            yield None, Hit(
+                "RC105", f"{join_names(names)}: {style}, while {len(ranked[0][1])} others are {ranked[0][0]}",
+                f"use {ranked[0][0]} for all",
+            )  # fmt: skip
+
+
+def _style(name: str) -> str:
+    if len(words_of(name)) < 2:
+        return ""
+    if "_" in name and "-" not in name:
+        return "snake_case"
+    if "-" in name and "_" not in name:
+        return "kebab-case"
+    return "camelCase" if "_" not in name and "-" not in name else ""
+
+
+def same_word(left: str, right: str) -> bool:
+    """Whether two words are the same for a reader of names."""
+    return singular(left) == singular(right) or same_meaning(left, right)
+
+
+def names_in(tools: Iterable[ToolView]) -> frozenset[str]:
+    return frozenset(tool.name for tool in tools)

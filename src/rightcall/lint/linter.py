@@ -1,0 +1,70 @@
+"""One run of the rules over a document: which of them count, and where each finding is."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from rightcall.lint import hints, history, injection, likeness, lists, prose, providers, schemas, wording
+from rightcall.lint.definitions import Document, Lines, ToolView
+from rightcall.lint.findings import Finding, Hit, rank_of
+from rightcall.lint.rules import Rule, load_rules
+
+_TOOLS: Final = (likeness, wording, prose, schemas, lists, injection, hints)
+_LISTS: Final = (likeness, wording, schemas, lists, injection)
+MOST_TOOLS: Final = 5_000
+
+
+class Choice(Struct, frozen=True):
+    """Which rules count. An entry is an id, the beginning of one, or a name; with `:TOOL` it means tools of that name
+    or pattern alone."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    providers: frozenset[str] = frozenset()
+    notes: bool = False
+    misnamings: tuple[history.Misnaming, ...] = ()
+    """What the audit log knows of the tools."""
+
+    def counts(self, rule: Rule, tool: str) -> bool:
+        if any(_means(one, rule, tool) for one in self.ignore):
+            return False
+        if self.select:
+            return any(_means(one, rule, tool) for one in self.select)
+        return self.notes or rule.severity != "note"
+
+
+def _means(entry: str, rule: Rule, tool: str) -> bool:
+    word, _, pattern = entry.partition(":")
+    return rule.means(word) and (not pattern or fnmatch.fnmatchcase(tool, pattern))
+
+
+def lint(document: Document, choice: Choice) -> list[Finding]:
+    """What the rules find in a document, tool by tool in the order of the list, the worst first."""
+    rules, lines = load_rules(), Lines(document)
+    found: list[Finding] = []
+    for tool, hit in _hits(document, document.tools[:MOST_TOOLS], choice):
+        name = tool.name if tool is not None else ""
+        if choice.counts(rules[hit.rule], name):
+            path = (*tool.path, *hit.path) if tool is not None else ()
+            number = tool.number if tool is not None else -1
+            place = lines.line(path)
+            found.append(Finding(hit.rule, name, hit.message, hit.remedy, path, document.source, place, number))
+    found.sort(key=lambda one: (one.number, -rank_of(rules[one.rule].severity), one.line, one.rule))
+    return list(dict.fromkeys(found))
+
+
+def _hits(document: Document, tools: Sequence[ToolView], choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
+    for tool in tools:
+        for group in _TOOLS:
+            for hit in group.check(tool):
+                yield tool, hit
+        for hit in providers.check(tool, choice.providers):
+            yield tool, hit
+    for group in _LISTS:
+        yield from group.check_list(tools)
+    yield from lists.check_again(document)
+    yield from history.check_history(tools, choice.misnamings)

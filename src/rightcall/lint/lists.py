@@ -1,0 +1,79 @@
+"""RC6xx: what a list costs. RC9xx: lists that change between two questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rightcall.base.text import estimate
+from rightcall.lint.definitions import Document, ToolView
+from rightcall.lint.findings import Hit, join_names
+
+DEAR_TOOL: Final = 1_500
+"""Tokens of one definition from which on it is told."""
+LARGE_TOOL: Final = 600
+DEAR_LIST: Final = 20_000
+LARGE_LIST: Final = 8_000
+MANY_TOOLS: Final = 40
+MOST_TOOLS: Final = 128
+
+
+def cost_of(raw: Mapping[str, Any]) -> int:
+    """The tokens of a definition, roughly."""
+    return estimate(json.dumps(raw, ensure_ascii=False, separators=(",", ":"), default=str))
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    tokens = cost_of(tool.raw)
+    if tokens > DEAR_TOOL:
+        yield Hit(
+            "RC601", f"about {tokens:,} tokens in every request", "shorten it, or split the tool", tool.at("name")
+        )
+    elif tokens > LARGE_TOOL:
+        yield Hit(
+            "RC605", f"about {tokens:,} tokens in every request", "shorten it where that loses nothing", tool.at("name")
+        )
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    tokens = sum(cost_of(tool.raw) for tool in tools)
+    if tokens > DEAR_LIST:
+        dearest = sorted(tools, key=lambda tool: -cost_of(tool.raw))[:3]
+        told = ", ".join(f"{cost_of(tool.raw):,} for `{tool.name[:40]}`" for tool in dearest)
+        yield (
+            None,
+            Hit("RC602", f"about {tokens:,} tokens in every request, of them {told}", "offer fewer or shorter tools"),
+        )
+    if len(tools) > MOST_TOOLS:
+        yield None, Hit("RC603", f"{len(tools)} tools; OpenAI takes {MOST_TOOLS}", "offer fewer tools")
+    elif len(tools) > MANY_TOOLS:
+        yield None, Hit("RC604", f"{len(tools)} tools in one list", "offer fewer tools, or group them into servers")
+
+
+def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:
+    """The first list beside the second."""
+    if document.again is None:
+        return
+    before = {str(tool.raw.get("name")): tool for tool in document.tools}
+    after = {str(raw.get("name")): raw for raw in document.again}
+    for name, tool in before.items():
+        if name in after and after[name] != tool.raw:
+            keys = [key for key in {*tool.raw, *after[name]} if tool.raw.get(key) != after[name].get(key)]
+            yield (
+                tool,
+                Hit(
+                    "RC901",
+                    f"{join_names(sorted(map(str, keys)))} changed between two questions",
+                    "tell the same each time",
+                    (),
+                ),
+            )
+    gone, new = [name for name in before if name not in after], [name for name in after if name not in before]
+    if gone or new:
+        what = " and ".join(
+            [*([f"{join_names(gone)} went"] if gone else []), *([f"{join_names(new)} came"] if new else [])]
+        )
+        yield None, Hit("RC901", f"{what} between two questions", "tell the same list each time")
+    elif list(before) != list(after):
+        yield None, Hit("RC902", "the tools came in another order when asked again", "sort the list")

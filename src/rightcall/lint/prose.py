@@ -1,0 +1,622 @@
+"""RC3xx: what the text tells and the schema does not, or tells otherwise: choices, formats, ranges, defaults, types,
+units, and whether an argument is required.
+
+Whatever stands behind `e.g.` or `such as` is an example and promises nothing. The patterns run in linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rightcall.base.text import escaped
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.numbers import is_unit
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+
+MOST_DESCRIPTION: Final = 8_000
+"""Characters of a tool's description that are read."""
+
+# ── one argument ──
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    yield from _told_of(tool)
+    for argument in tool.arguments:
+        text = argument.description[:MOST_TEXT]
+        if text:
+            yield from _choices(argument, text)
+            yield from _numbered(argument, text)
+            yield from _format(argument, _head(text))
+            yield from _range(argument, text)
+            yield from _default(argument, text, tool)
+            yield from _type(argument, text)
+            yield from _required(argument, _head(text), tool)
+        yield from _unit(argument, text)
+        if argument.required and "default" in argument.part and not tool.is_strict:
+            yield Hit(
+                "RC312",
+                f"{quote_name(argument.name)} is required, and has a default",
+                "take it out of `required`, or remove the default",
+                argument.path,
+            )
+
+
+_NUMBERED: Final = re.compile(r"\b(\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
+
+
+def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
+    """`1 = low, 2 = high`: numbers that stand for something."""
+    bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
+    if argument.kind not in ("integer", "number") or bound:
+        return
+    told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
+    if len(set(told)) > 1 and len(told) > 1:
+        yield Hit(
+            "RC301",
+            f"the values of {quote_name(argument.name)} are told in the text alone: {quote_text(', '.join(told))}",
+            f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
+            argument.path,
+        )
+
+
+def _head(text: str) -> str:
+    """What a text says of the value itself: lists of its parts, and examples, come in later lines."""
+    head = text.strip().split("\n", 1)[0]
+    return (
+        ""
+        if re.match(r"\W*(?:\(optional\) )?(?:a )?(?:JSON|stringified)\b", head, re.IGNORECASE) and "\n" in text.strip()
+        else head
+    )
+
+
+def _is_free(argument: Argument) -> bool:
+    """A string, or a list of strings, of which the schema says nothing more."""
+    schema = argument.item if argument.kind == "array" else argument.schema
+    kinds = schema.get("type")
+    free = not {"enum", "const", "pattern", "format", "anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+    return free and (kinds == "string" or (kinds is None and argument.kind == ""))
+
+
+def _choices(argument: Argument, text: str) -> Iterator[Hit]:
+    schema = argument.item if argument.kind == "array" else argument.schema
+    listed = as_list(schema.get("enum"))
+    values = [value for value in choices_in(text, argument.name) if value.lower() not in ("null", "none", "undefined")]
+    if len(values) < 2 or {value.lower() for value in values} <= {name.lower() for name in argument.siblings}:
+        return
+    if {value.lower() for value in values} <= {"true", "false", "yes", "no"}:
+        return
+    if _is_free(argument):
+        yield Hit(
+            "RC301", f"the values of {quote_name(argument.name)} are told in the text alone: "
+                     f"{quote_text(', '.join(values))}",
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}', argument.path,
+        )  # fmt: skip
+    elif listed and all(isinstance(one, str) for one in listed):
+        known = {one.lower() for one in listed}
+        strange = [value for value in values if value.lower() not in known]
+        if strange and len(strange) < len(values):
+            yield Hit(
+                "RC310",
+                f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
+                "make them the same",
+                argument.path,
+            )
+
+
+_OTHER_FORMS: Final = re.compile(
+    r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|timestamp or|or (?:a |an )?(?:date|time|timestamp|"
+    r"relative|name|path|id)\b)",
+    re.IGNORECASE,
+)
+_FORMATS: Final = (
+    ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
+    ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
+                        r"\bdate in ISO[- ]?(?:8601)? format\b")),
+    ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
+                             r"timestamp)\b|\bISO format\b", re.IGNORECASE)),
+    ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
+                         r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
+    ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
+                       r"public |https? )*UR[LI]\b|\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|"
+                       r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
+                       r"[`'\"]?https?)", re.IGNORECASE)),
+    ("uuid", re.compile(r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+                        r"\bx{8}-x{4}-", re.IGNORECASE)),
+    ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
+)  # fmt: skip
+_PATTERNS: Final = (
+    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
+    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
+                              r"state)|\bISO[- ]?3166(?:-1)?(?: alpha)?-2|\bISO[- ]?639-1|"
+                              r"\bISO[- ]3166\b", re.IGNORECASE)),
+    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
+                              r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
+    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b|\b24-hour format\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
+                    r"YYYY/MM/DD)\b")),
+    ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
+                    r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
+    ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
+                    r"ASCII )?(?:letters|alphanumeric|digits)\b|\b(?:alphanumeric|digits|"
+                    r"lower-?case)(?: characters)? only\b|\bmust (?:only )?(?:contain|be|"
+                    r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
+                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
+                    r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
+                    r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
+)  # fmt: skip
+
+
+def _format(argument: Argument, text: str) -> Iterator[Hit]:
+    if not _is_free(argument):
+        return
+    for name, pattern in _FORMATS:
+        found = pattern.search(text)
+        if found is None or is_example(text, found.start()) or (name.startswith("date") and _OTHER_FORMS.search(text)):
+            continue
+        yield Hit(
+            "RC302",
+            f"the format of {quote_name(argument.name)} is told in the text alone: {quote_text(found[0])}",
+            f'add "format": "{name}"',
+            argument.path,
+        )
+        return
+    if choices_in(text, argument.name) or _OTHER_FORMS.search(text):
+        return
+    for pattern, told in _PATTERNS:
+        found = told.search(text)
+        if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
+            advice = (
+                f'add "pattern": "{pattern}"' if pattern else "add a `pattern` that says so, anchored with `^` and `$`"
+            )
+            yield Hit(
+                "RC303",
+                f"the form of {quote_name(argument.name)} is told in the text alone: {quote_text(found[0])}",
+                advice,
+                argument.path,
+            )
+            return
+
+
+def _is_vague(found: str) -> bool:
+    """`in the format of a list`, `in the format specified`: no form that could be a pattern."""
+    last = re.split(r"[\s:]+", found.strip())[-1].strip("`'\"(")
+    return (
+        found.lower().startswith(("in the form", "of the form", "with the form")) and last.isalpha() and last.islower()
+    )
+
+
+# ── ranges ──
+
+_NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)"
+_BETWEEN: Final = re.compile(
+    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
+    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]",
+    re.IGNORECASE,
+)
+_UPPER: Final = re.compile(
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
+    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-))",
+    re.IGNORECASE,
+)
+_LOWER: Final = re.compile(
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
+    rf"≥)\s?{_NUMBER}",
+    re.IGNORECASE,
+)
+_POSITIVE: Final = re.compile(
+    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|\bmust be (?:> ?0|"
+    r"non-negative)|\bnon-negative (?:integer|number)\b",
+    re.IGNORECASE,
+)
+_UNIT_WORD: Final = re.compile(
+    r"\s?(characters?|chars?|letters|words?|items?|entries|elements|urls?|values|ids|results|tags|files|bytes|"
+    r"[kmg]b)\b",
+    re.IGNORECASE,
+)
+
+
+def _range(argument: Argument, text: str) -> Iterator[Hit]:
+    low, high, positive = _told_bounds(argument, text)
+    if low is None and high is None and not positive:
+        return
+    schema = argument.schema
+    if {"enum", "const", "anyOf", "oneOf"} & schema.keys():
+        return
+    lows, highs = _BOUNDS[argument.kind]
+    has_low, has_high = _bound(schema, lows), _bound(schema, highs)
+    wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
+        low is not None and has_low is not None and _differs(low, has_low, schema, lows)
+    )
+    if wrong and re.search(r"\b(?:if|when|percent|or)\b|%", text):
+        return
+    if wrong:
+        yield Hit(
+            "RC311",
+            f"the text of {quote_name(argument.name)} tells another range than the schema",
+            "make them the same",
+            argument.path,
+        )
+        return
+    missing = ([f'"{lows[0]}": {_plain(low)}'] if low is not None and has_low is None else []) + (
+        [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
+    )
+    if positive and has_low is None and low is None:
+        missing.append(f'"{lows[0]}": {0 if positive == "0" else 1}')
+    if missing:
+        yield Hit(
+            "RC304",
+            f"the range of {quote_name(argument.name)} is told in the text alone",
+            f"add {', '.join(missing)}",
+            argument.path,
+        )
+
+
+_BOUNDS: Final = {
+    "integer": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
+    "number": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
+    "string": (("minLength",), ("maxLength",)),
+    "array": (("minItems",), ("maxItems",)),
+}
+
+
+def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | None, str]:
+    """Lower and upper bound as the text tells them, and whether it says that the number is positive."""
+    kind = argument.kind
+    if kind not in _BOUNDS:
+        return None, None, ""
+    low, high = None, None
+    between = next(
+        (one for one in _BETWEEN.finditer(text) if _counts(kind, text, one) and not is_example(text, one.start())),
+        None,
+    )
+    if between is not None:
+        given = [_float(one) for one in between.groups() if one is not None]
+        low, high = (given[0], given[1]) if len(given) == 2 and given[0] < given[1] else (None, None)
+    if high is None:
+        high = next((_float(one[1]) for one in _UPPER.finditer(text) if _counts(kind, text, one)), None)
+    if low is None:
+        low = next((_float(one[1]) for one in _LOWER.finditer(text) if _counts(kind, text, one)), None)
+    told = _POSITIVE.search(text) if kind in ("integer", "number") else None
+    return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
+
+
+def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
+    """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
+    unit = _UNIT_WORD.match(text, found.end())
+    word = unit[1].lower() if unit is not None else ""
+    if kind == "string":
+        return word.startswith(("char", "letter"))
+    if kind == "array":
+        return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
+    return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "").replace("_", "").rstrip("."))
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _bound(schema: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    found = next((schema[name] for name in names if name in schema), None)
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+
+
+def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str, ...]) -> bool:
+    exclusive = len(names) > 1 and names[0] not in schema
+    return told != given and not (exclusive and abs(told - given) <= 1)
+
+
+# ── defaults ──
+
+_DEFAULT: Final = re.compile(
+    r"(?:\bdefaults? (?:to|is|are|=)|\bdefault(?:\s?value)?(?: is|:|=)?|\bby default[,:]?)\s*[:=]?\s*"
+    r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false|null|none|[A-Za-z_][\w-]{0,30})(?=\s*(?:[.,;)\]]|$|\n))",
+    re.IGNORECASE,
+)
+_MISSING: Final = object()
+
+
+def default_in(text: str, argument: Argument) -> Any:
+    """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
+    found = _DEFAULT.search(text[:MOST_TEXT])
+    if found is None:
+        return NO_DEFAULT
+    word, kind = found[1], argument.kind
+    quoted = word[0] in "'\"`"
+    bare = word.strip("'\"`")
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(bare.lower(), NO_DEFAULT)
+    if kind in ("integer", "number"):
+        return _read_number(bare, kind)
+    if kind == "string" and bare.lower() not in (
+        "null",
+        "none",
+        "true",
+        "false",
+        "undefined",
+        "empty",
+        "all",
+        "any",
+        "current",
+    ):
+        listed = as_list(argument.schema.get("enum"))
+        if bare in listed or (quoted and not listed):
+            return bare
+    return NO_DEFAULT
+
+
+NO_DEFAULT: Final = _MISSING
+
+
+def _read_number(text: str, kind: str) -> Any:
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return NO_DEFAULT
+    if kind == "integer" or value == int(value):
+        return int(value) if value == int(value) else NO_DEFAULT
+    return value
+
+
+def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    told = default_in(text, argument)
+    if told is NO_DEFAULT:
+        return
+    shown = json.dumps(told, ensure_ascii=False)
+    if "default" not in argument.part and "default" not in argument.schema:
+        if argument.required and not tool.is_strict and not _is_nullable(argument):
+            yield Hit(
+                "RC308",
+                f"{quote_name(argument.name)} is required, and the text tells a default",
+                "take it out of `required`",
+                argument.path,
+            )
+        else:
+            yield Hit(
+                "RC305",
+                f"the default of {quote_name(argument.name)} is told in the text alone",
+                f'add "default": {quote_text(shown)}',
+                argument.path,
+            )
+        return
+    given = argument.part.get("default", argument.schema.get("default"))
+    if given is not None and given != told and not (isinstance(given, str) and str(told).lower() == given.lower()):
+        yield Hit(
+            "RC309",
+            f"the default of {quote_name(argument.name)} is {quote_text(json.dumps(given))} in the schema and "
+            f"{quote_text(shown)} in the text",
+            "make them the same",
+            argument.path,
+        )
+
+
+# ── types, units, required ──
+
+_IS_NUMBER: Final = re.compile(
+    r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
+    r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
+    r"as) an? (?:integer|number)\b(?! of)|\W*(?:the )?(?:page number|index of)\b",
+    re.IGNORECASE,
+)
+_IS_FLAG: Final = re.compile(
+    r"\W*(?:whether|if true|set to true|boolean|true (?:if|to)|enable or disable|"
+    r"[`'\"]?true[`'\"]? or [`'\"]?false\b)|[^.;\n]{0,60}(?:\bmust be [`'\"]?true[`'\"]? or [`'\"]?false\b|"
+    r"\(true/false\)|\([`'\"]?true[`'\"]? or [`'\"]?false[`'\"]?\))",
+    re.IGNORECASE,
+)
+_IS_LIST: Final = re.compile(
+    r"\bcomma[- ](?:separated|delimited)\b|\bseparated by commas\b|\bsemicolon[- ]separated\b|\bJSON[- ](?:string|"
+    r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
+    re.IGNORECASE,
+)
+_IS_TEXT: Final = re.compile(
+    r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
+    r"address) (?:of|for|to)\b",
+    re.IGNORECASE,
+)
+_LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
+
+
+def _type(argument: Argument, text: str) -> Iterator[Hit]:
+    kind = argument.kind
+    plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
+    if kind == "string" and plain:
+        if _IS_NUMBER.match(text):
+            yield _mistyped(argument, "text", "a number", "integer")
+        elif _IS_FLAG.match(text) and not _others(argument, text):
+            yield _mistyped(argument, "text", "true or false", "boolean")
+        elif _LISTED.match(text) and not _IS_LIST.search(text) and not re.search(r"\bline|newline|space|JSON", text):
+            yield _mistyped(argument, "text", "a list", "array")
+        elif _IS_LIST.search(text):
+            yield Hit(
+                "RC313",
+                f"{quote_name(argument.name)} holds a list or an object as text",
+                "make it an `array` or an `object`",
+                argument.path,
+            )
+    elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
+        yield _mistyped(argument, f"a {kind}", "a list", "array")
+    elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
+        yield _mistyped(argument, f"a {kind}", "text", "string")
+    elif kind in ("integer", "number") and _IS_FLAG.match(text):
+        yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
+    elif kind == "boolean" and _IS_NUMBER.match(text):
+        yield _mistyped(argument, "true or false", "a number", "integer")
+
+
+def _others(argument: Argument, text: str) -> bool:
+    """Whether the text tells of values that are neither yes nor no: `whether it is a 'user' or a 'group'`."""
+    quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)} | {
+        one.lower() for one in choices_in(text, argument.name)
+    }
+    return bool(quoted - {"true", "false", "yes", "no"})
+
+
+def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
+    return Hit(
+        "RC306",
+        f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
+        f'make it "type": "{right}"',
+        argument.path,
+    )
+
+
+_NEEDS_UNIT: Final = word_set(
+    "timeout duration delay interval ttl wait lifetime weight distance radius temperature speed latency"
+)
+_TOLD_UNIT: Final = re.compile(
+    r"\b(?:milli|micro|nano)?sec(?:ond)?s?\b|\bms\b|\bminutes?\b|\bmins?\b|\bhours?\b|\bdays?\b|\bweeks?\b|"
+    r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
+    r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
+    r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
+    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
+    r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
+    re.IGNORECASE,
+)  # fmt: skip
+_UNITS_TEXT = """
+    ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
+    B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
+    m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
+    C=celsius F=fahrenheit K=kelvin
+    kg=kg,kilograms g=grams lb=lb,lbs,pounds
+    cent=cents dollar=dollars usd=usd eur=eur
+    """
+_UNITS: Final = tuple(
+    {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}
+    for line in _UNITS_TEXT.strip().splitlines()
+)
+"""By what is measured: each word for a unit, and the unit."""
+
+
+def _unit(argument: Argument, text: str) -> Iterator[Hit]:
+    if argument.kind not in ("integer", "number"):
+        return
+    words = words_of(argument.name)
+    for units in _UNITS:
+        named = {units[word] for word in words[-1:] if word in units and len(word) > 1}
+        told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
+        if named and told and not named & told:
+            yield Hit(
+                "RC314",
+                f"{quote_name(argument.name)} and its text tell different units: {quote_text(text)}",
+                "make them the same",
+                argument.path,
+            )
+            return
+    if (
+        words
+        and words[-1] in _NEEDS_UNIT
+        and not _TOLD_UNIT.search(text)
+        and not any(is_unit(word) for word in words[:-1])
+    ):
+        others = " ".join(argument.siblings).lower()
+        if "unit" not in others:
+            yield Hit(
+                "RC307",
+                f"the unit of {quote_name(argument.name)} is not told",
+                "name the unit in the description, such as seconds",
+                argument.path,
+            )
+
+
+_SAYS_REQUIRED: Final = re.compile(
+    r"\W*(?:required|mandatory)\b(?!\s+(?:if|when|for|unless|only|with|by|to|in|field[s]? (?:for|to)))\W|"
+    r"\((?:required|mandatory)\)|\b(?:this )?(?:field|argument|parameter|value) is (?:always )?(?:required|"
+    r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|"
+    r"\bmust (?:always )?be (?:provided|specified|given|set|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
+    r"together|as))|\[required\]|\balways required\b",
+    re.IGNORECASE,
+)
+_SAYS_OPTIONAL: Final = re.compile(
+    r"\W*optional(?:ly)?\b(?! (?:chaining|arguments?))|\(optional\b|\[optional\]|,\s*optional\b|\b(?:field|"
+    r"argument|parameter) is optional\b|\b(?:if|when) (?:it is |this is )?(?:omitted|not (?:provided|specified|"
+    r"given|set|supplied))\b|\bleave (?:it )?(?:empty|blank|out)\b|\bcan be omitted\b|\bmay be omitted\b",
+    re.IGNORECASE,
+)
+
+
+def _is_nullable(argument: Argument) -> bool:
+    kinds = argument.part.get("type")
+    listed = any(as_schema(one).get("type") == "null" for one in as_list(argument.part.get("anyOf")))
+    return (isinstance(kinds, list) and "null" in kinds) or listed or argument.part.get("nullable") is True
+
+
+def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    if tool.is_strict or tool.ruled:
+        return
+    if argument.required and not _is_nullable(argument):
+        found = _SAYS_OPTIONAL.match(text) or re.search(
+            r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
+            r"\bcan be omitted\b|"
+            r"\bmay be omitted\b|\bif omitted\b",
+            text,
+            re.IGNORECASE,
+        )
+        if found is not None:
+            yield Hit(
+                "RC308",
+                f"{quote_name(argument.name)} is required, and the text says {quote_text(found[0])}",
+                "correct `required`, or the text",
+                argument.path,
+            )
+    elif not argument.required and "default" not in argument.part:
+        found = _SAYS_REQUIRED.match(text) or re.search(
+            r"\((?:required|mandatory)\)|\[required\]|\b(?:field|argument|parameter) is (?:always )?(?:required|"
+            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|\bmust (?:always )?be (?:provided|specified|"
+            r"supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|together|as))",
+            text,
+            re.IGNORECASE,
+        )
+        if found is not None and not re.search(
+            r"\b(?:if|when|unless|either|or)\b", text[max(0, found.start() - 40) : found.end() + 40], re.IGNORECASE
+        ):
+            yield Hit(
+                "RC308",
+                f"{quote_name(argument.name)} is optional, and the text says {quote_text(found[0].strip())}",
+                "add it to `required`, or correct the text",
+                argument.path,
+            )
+
+
+_OF_TOOL = (
+    r"[`'\"]?\b{0}\b[`'\"]?\s*(?:\((required|optional)\)|"
+    r"(?:argument |parameter |field )?is (required|mandatory|optional)\b(?! (?:if|when|for|unless)))"
+)
+
+
+def _told_of(tool: ToolView) -> Iterator[Hit]:
+    """What the description of the tool says of an argument."""
+    text = tool.description[:MOST_DESCRIPTION]
+    if tool.is_strict or tool.ruled or not re.search(r"required|mandatory|optional", text):
+        return
+    for argument in tool.top[:60]:
+        pattern = _OF_TOOL.format(re.escape(argument.name))
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found is None or re.search(
+            r"\b(?:or|either|one of|and)\b", text[max(0, found.start() - 30) : found.start()]
+        ):
+            continue
+        optional = (found[1] or found[2]).lower() == "optional"
+        if optional is argument.required and not (optional and _is_nullable(argument)):
+            yield Hit(
+                "RC308",
+                f"{quote_name(argument.name)} is {'required' if argument.required else 'optional'}, and the text "
+                f"of the "
+                f"tool says {quote_text(found[0])}",
+                "correct `required`, or the text",
+                argument.path,
+            )

@@ -1,0 +1,245 @@
+"""RC5xx: what a provider refuses or drops of a schema. Each rule has its source and the day on which it was read.
+
+Rules for a strict mode count only where the definition asks for it (`"strict": true`) or `--provider` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from rightcall.catalog.tidy import Schema, as_list, as_schema
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.schemas import reached
+
+PROVIDERS: Final = ("openai", "openai-strict", "anthropic", "anthropic-strict", "gemini", "ollama", "llama.cpp")
+
+
+_OPENAI_STRICT: Final = word_set(
+    "allOf not dependentRequired dependentSchemas if then else patternProperties propertyNames prefixItems "
+    "uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties minProperties "
+    "maxProperties oneOf"
+)
+_ANTHROPIC_STRICT: Final = word_set(
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems "
+    "oneOf not if then else patternProperties propertyNames prefixItems contains dependentRequired "
+    "dependentSchemas minProperties maxProperties"
+)
+_GEMINI: Final = word_set(
+    "exclusiveMinimum exclusiveMaximum multipleOf uniqueItems const oneOf allOf not if then else "
+    "patternProperties propertyNames prefixItems contains dependentRequired dependentSchemas "
+    "unevaluatedProperties"
+)
+_DROPPED: Final = ("pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "format")
+
+
+def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[Hit]:
+    """`providers`: those that are named; with none, all, and a strict mode only where the definition asks for it."""
+    schema = tool.schema
+    if schema is None:
+        return
+    every = not providers
+    if every or providers & {"openai", "openai-strict", "anthropic", "anthropic-strict"}:
+        yield from _top(tool, schema)
+    if "openai-strict" in providers or (
+        tool.is_strict and tool.shape != "anthropic" and (every or "openai" in providers)
+    ):
+        yield from _openai_strict(tool, schema)
+    if "anthropic-strict" in providers or (
+        tool.is_strict and tool.shape == "anthropic" and (every or "anthropic" in providers)
+    ):
+        yield from _anthropic_strict(tool, schema)
+    if every or "gemini" in providers:
+        yield from _gemini(tool, schema)
+    if every or "ollama" in providers:
+        yield from _ollama(tool)
+    if every or "llama.cpp" in providers:
+        yield from _llama(tool, schema)
+    if every or providers & {"gemini", "llama.cpp", "openai-strict"}:
+        yield from _tuples(tool, schema)
+
+
+def _top(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    found = [word for word in ("anyOf", "oneOf", "allOf", "enum", "not", "const") if word in schema]
+    if found:
+        yield Hit(
+            "RC501",
+            f"{join_names(found)} at the top level of the schema: OpenAI and Anthropic refuse it",
+            "list all arguments under `properties`",
+            (*tool.schema_path, found[0]),
+        )
+
+
+def _named(path: Steps) -> str:
+    named = [step for at, step in enumerate(path) if at and path[at - 1] in ("properties", "$defs", "definitions")]
+    return str(named[-1]) if named else "the schema"
+
+
+def _gathered(tool: ToolView, schema: Schema, words: frozenset[str]) -> dict[str, list[str]]:
+    """The keywords that are there, each with the arguments that have it."""
+    found: dict[str, list[str]] = {}
+    for path, part in reached(schema, tool.schema_path):
+        for word in part.keys() & words:
+            found.setdefault(word, []).append(_named(path))
+    return dict(sorted(found.items()))
+
+
+def _openai_strict(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    problems: list[str] = []
+    for path, part in reached(schema, tool.schema_path):
+        if "properties" not in part and part.get("type") != "object":
+            continue
+        name = _named(path)
+        if part.get("additionalProperties") is not False:
+            problems.append(f"{quote_name(name)} lacks `additionalProperties: false`")
+        missing = [key for key in as_schema(part.get("properties")) if key not in as_list(part.get("required"))]
+        if missing:
+            problems.append(f"{join_names(missing)} must be in `required`")
+    problems += [
+        f"`{word}` is not permitted ({join_names(names)})"
+        for word, names in _gathered(tool, schema, _OPENAI_STRICT).items()
+    ]
+    if problems:
+        more = f", and {len(problems) - 2} more" if len(problems) > 2 else ""
+        yield Hit(
+            "RC502",
+            f"OpenAI's strict mode refuses it: {'; '.join(problems[:2])}{more}",
+            "close every object, and list every property in `required`",
+            tool.schema_path,
+        )
+
+
+def _anthropic_strict(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    words = _gathered(tool, schema, _ANTHROPIC_STRICT)
+    problems = [f"`{word}` ({join_names(names)})" for word, names in words.items()]
+    for path, part in reached(schema, tool.schema_path):
+        if part.get("type") == "object" and part.get("additionalProperties") is not False:
+            problems.append(f"{quote_name(_named(path))} lacks `additionalProperties: false`")
+        if isinstance(part.get("minItems"), int) and part["minItems"] > 1:
+            problems.append(f"`minItems` above 1 ({quote_name(_named(path))})")
+    if problems:
+        more = f", and {len(problems) - 2} more" if len(problems) > 2 else ""
+        yield Hit(
+            "RC503",
+            f"Anthropic's strict mode refuses it: {'; '.join(problems[:2])}{more}",
+            "move the constraint to the description, and close the objects",
+            tool.schema_path,
+        )
+
+
+def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    words = {
+        word: names
+        for word, names in _gathered(tool, schema, _GEMINI).items()
+        if word not in ("allOf", "oneOf") or names != ["the schema"]
+    }
+    for path, part in reached(schema, tool.schema_path):
+        values = part.get("enum")
+        if isinstance(values, list) and any(
+            not isinstance(one, str) and one is not None for one in cast("list[Any]", values)
+        ):
+            words.setdefault("enum of numbers", []).append(_named(path))
+        if isinstance(part.get("type"), list):
+            words.setdefault("type as a list", []).append(_named(path))
+    if words:
+        told = "; ".join(f"`{word}` ({join_names(names, 3)})" for word, names in list(words.items())[:3])
+        more = f", and {len(words) - 3} more" if len(words) > 3 else ""
+        yield Hit("RC504", f"Gemini's `parameters` refuses {told}{more}", _instead(words), tool.schema_path)
+    formats = [
+        _named(path)
+        for path, part in reached(schema, tool.schema_path)
+        if part.get("type") == "string" and part.get("format") not in (None, "date-time", "enum")
+    ]
+    if formats:
+        yield Hit(
+            "RC505",
+            f"Gemini's `parameters` does not know the format of {join_names(formats)}",
+            "keep it, unless you send it to Gemini yourself",
+            tool.schema_path,
+        )
+
+
+_INSTEAD: Final = {
+    "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
+    "oneOf": "`anyOf`",
+    "enum of numbers": "text values", "type as a list": "`anyOf`",
+}  # fmt: skip
+
+
+def _instead(words: dict[str, list[str]]) -> str:
+    known = [f"{_INSTEAD[word]} for `{word}`" for word in words if word in _INSTEAD]
+    return f"write {', '.join(known[:3])}" if known else "leave it out, and say it in the description"
+
+
+_KEPT: Final = frozenset(("type", "enum", "anyOf", "properties"))
+_LOST: Final = frozenset(("$ref", "oneOf", "allOf", "const"))
+
+
+def _ollama(tool: ToolView) -> Iterator[Hit]:
+    lost = [
+        one for one in tool.arguments
+        if _KEPT.isdisjoint(one.part) and not _LOST.isdisjoint(one.part)
+    ]  # fmt: skip
+    if lost:
+        words = sorted({word for one in lost for word in _LOST if word in one.part})
+        yield Hit(
+            "RC506",
+            f"Ollama drops {join_names(words)}, so a model sees no type for {join_names(one.name for one in lost)}",
+            "write the type beside it",
+            lost[0].path,
+        )
+    silent = [
+        one
+        for one in tool.arguments
+        if (words := [word for word in _DROPPED if word in one.part]) and not _tells(one.description, one.part, words)
+    ]
+    if silent:
+        yield Hit(
+            "RC507",
+            f"Ollama drops bounds and formats of {join_names(one.name for one in silent)}",
+            "say them in the description too",
+            silent[0].path,
+        )
+
+
+def _tells(text: str, part: Schema, words: list[str]) -> bool:
+    """Whether the text says what a keyword does, roughly: its number or its name is in it."""
+    return any(
+        str(part[word]) in text or (isinstance(part[word], str) and part[word].lower() in text.lower())
+        for word in words
+    )
+
+
+def _llama(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    for path, part in reached(schema, tool.schema_path):
+        pattern = part.get("pattern")
+        if (
+            isinstance(pattern, str)
+            and not (pattern.startswith("^") and pattern.endswith("$"))
+            and part.get("type") == "string"
+        ):
+            yield Hit(
+                "RC508",
+                f"the pattern of {quote_name(_named(path))} is not anchored: llama.cpp accepts any text there",
+                "begin it with `^` and end it with `$`",
+                path,
+            )
+        elif "properties" in part and {"anyOf", "oneOf"} & part.keys() and path != tool.schema_path:
+            yield Hit(
+                "RC508",
+                f"{quote_name(_named(path))} mixes `properties` with `anyOf` or `oneOf`: llama.cpp cannot",
+                "put the properties into each branch",
+                path,
+            )
+
+
+def _tuples(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    for path, part in reached(schema, tool.schema_path):
+        if isinstance(part.get("items"), list) or "prefixItems" in part:
+            yield Hit(
+                "RC509",
+                f"{quote_name(_named(path))} has a schema for each position of a list",
+                "make it an object, or a list of one type",
+                path,
+            )

@@ -1,0 +1,129 @@
+"""Findings as people and programs read them: lines by tool, JSON, and SARIF 2.1.0 for code scanning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rightcall import __version__
+from rightcall.base.text import escaped
+from rightcall.lint.definitions import Document
+from rightcall.lint.findings import Finding, Severity
+from rightcall.lint.lists import cost_of
+from rightcall.lint.rules import Rule, load_rules, severity_of
+
+SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+PAGE: Final = "reference/lint-rules"
+SPREAD: Final = 4
+"""From so many tools on, the same finding is told once for all of them."""
+
+
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """A finding as `--json` has it."""
+    rule = load_rules()[finding.rule]
+    return {
+        "rule": rule.id,
+        "name": rule.name,
+        "severity": rule.severity,
+        "tool": finding.tool or None,
+        "message": finding.message,
+        "fix": finding.remedy,
+        "fixable": rule.fixable,
+        "source": finding.source,
+        "line": finding.line or None,
+        "path": list(finding.path),
+    }
+
+
+def document_record(document: Document, findings: Sequence[Finding]) -> dict[str, Any]:
+    """A document with its findings and what its tools cost."""
+    costs = {tool.name: cost_of(tool.raw) for tool in document.tools}
+    return {
+        "source": document.source,
+        "tools": len(document.tools),
+        "tokens": sum(costs.values()),
+        "tokens_by_tool": costs,
+        "findings": [finding_record(one) for one in findings],
+    }
+
+
+def rule_record(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id, "name": rule.name, "severity": rule.severity, "summary": rule.summary, "why": rule.why,
+        "fix": rule.remedy, "fixable": rule.fixable, "source": rule.source or None,
+        "checked": rule.checked and rule.checked.isoformat(),
+    }  # fmt: skip
+
+
+def count_levels(findings: Iterable[Finding]) -> dict[Severity, int]:
+    counts: dict[Severity, int] = {"error": 0, "warning": 0, "note": 0}
+    for one in findings:
+        counts[severity_of(one)] += 1
+    return counts
+
+
+def spread_out(findings: Sequence[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
+    """Findings of single tools, and those that the same rule has in many tools, by rule."""
+    by_rule: dict[str, list[Finding]] = {}
+    for one in findings:
+        if one.tool:
+            by_rule.setdefault(one.rule, []).append(one)
+    many = {rule: found for rule, found in by_rule.items() if len({one.number for one in found}) >= SPREAD}
+    return [one for one in findings if not one.tool or one.rule not in many], many
+
+
+# ── SARIF ──
+
+
+def sarif_log(documents: Sequence[tuple[Document, Sequence[Finding]]]) -> dict[str, Any]:
+    """One run with every finding; the rules that were broken are described in it."""
+    used = sorted({one.rule for _, findings in documents for one in findings})
+    places = {rule: number for number, rule in enumerate(used)}
+    driver = {
+        "name": "rightcall lint",
+        "version": __version__,
+        "rules": [_sarif_rule(load_rules()[rule]) for rule in used],
+    }
+    results = [_sarif_result(one, places) for _, findings in documents for one in findings]
+    return {
+        "$schema": SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}],
+    }
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": f"{rule.why} {rule.remedy}"},
+        "help": {"text": rule.remedy},
+        "defaultConfiguration": {"level": rule.severity},
+        **({"helpUri": rule.source} if rule.source else {}),
+    }
+
+
+def _sarif_result(finding: Finding, places: Mapping[str, int]) -> dict[str, Any]:
+    text = f"{finding.tool}: {finding.message}" if finding.tool else finding.message
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": places[finding.rule],
+        "level": severity_of(finding),
+        "message": {"text": f"{escaped(text)}. Fix: {finding.remedy}"},
+        "partialFingerprints": {"tool/rule/path": f"{finding.tool}/{finding.rule}/{'/'.join(map(str, finding.path))}"},
+    }
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.source)}}
+    if finding.line:
+        physical["region"] = {"startLine": finding.line}
+    location: dict[str, Any] = {"physicalLocation": physical}
+    if finding.tool:
+        location["logicalLocations"] = [{"name": finding.tool, "kind": "function"}]
+    return {**result, "locations": [location]}
+
+
+def _uri(source: str) -> str:
+    """A path as SARIF wants it; what is no path stays a name."""
+    from urllib.parse import quote
+
+    return quote(source.replace("\\", "/"), safe="/:@+,=-._~")

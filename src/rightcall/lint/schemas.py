@@ -1,0 +1,517 @@
+"""RC4xx: schemas that are wrong, that accept nothing or anything, or that are harder to follow than they need be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+from rightcall.base.text import message_of
+from rightcall.catalog.schema import validator
+from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
+from rightcall.errors import RightCallError
+from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text
+
+MOST_LEVELS: Final = 5
+"""Levels of objects inside each other before a tool counts as deeply nested."""
+MOST_BRANCHES: Final = 4
+MOST_CHOICES: Final = 60
+MOST_ARGUMENTS: Final = 25
+_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
+_FOREIGN: Final = {
+    "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
+    "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",
+}  # fmt: skip
+
+# ── one tool ──
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    schema = tool.schema
+    if schema is None:
+        yield from _no_schema(tool)
+        return
+    yield from _root(tool, schema)
+    yield from _whole(tool, schema)
+    yield from _shape(tool, schema)
+    for path, part in walk(schema, tool.schema_path):
+        yield from _part(path, part)
+        yield from _references(path, part, schema)
+    for argument in tool.arguments:
+        yield from _argument(argument, schema)
+    yield from _examples(tool, schema)
+    yield from _titles(tool, schema)
+
+
+def walk(schema: Schema, base: Steps, depth: int = 0) -> Iterator[tuple[Steps, Schema]]:
+    """Every schema inside a schema, itself first, with its place; `definitions` of older drafts too."""
+    yield base, schema
+    if depth >= DEEPEST * 3:
+        return
+    inner: list[tuple[str, str | int | None, Part]] = list(parts(schema))
+    inner += [("definitions", key, part) for key, part in as_schema(schema.get("definitions")).items()]
+    if isinstance(schema.get("items"), list):
+        inner += [("items", number, part) for number, part in enumerate(cast("list[Part]", schema["items"]))]
+    for keyword, key, part in inner:
+        if isinstance(part, dict):
+            yield from walk(part, (*base, keyword) if key is None else (*base, keyword, key), depth + 1)
+
+
+def reached(schema: Schema, base: Steps) -> Iterator[tuple[Steps, Schema]]:
+    """The same without definitions that nothing refers to; one that is referred to comes once."""
+    todo, seen = [(base, {key: value for key, value in schema.items() if key not in ("$defs", "definitions")})], {""}
+    while todo:
+        for path, part in walk(todo[0][1], todo.pop(0)[0]):
+            yield path, part
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                target = follow(reference, schema)
+                if target:
+                    todo.append(((*base, *reference.removeprefix("#/").split("/")), target))
+
+
+def _no_schema(tool: ToolView) -> Iterator[Hit]:
+    given = next((tool.inner[key] for key in ("inputSchema", "input_schema", "parameters") if key in tool.inner), None)
+    if given is not None:
+        yield Hit(
+            "RC401", "the schema is not an object", 'give {"type": "object", "properties": {…}}', tool.schema_path
+        )
+    elif "annotations" in tool.raw or "outputSchema" in tool.raw or tool.shape in ("mcp", "anthropic"):
+        yield Hit(
+            "RC401",
+            "no schema for the arguments",
+            'give {"type": "object", "properties": {}} where there are none',
+            tool.at("name"),
+        )
+
+
+def _root(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    kind = schema.get("type")
+    if kind is None and not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys() and (schema or tool.shape == "mcp"):
+        if not _is_shorthand(schema):
+            yield Hit("RC401", 'the schema has no "type": "object"', 'add "type": "object"', tool.schema_path)
+    elif kind not in (None, "object", "dict", "OBJECT"):
+        yield Hit(
+            "RC401",
+            f"the schema is of type {quote_text(str(kind))}, not an object",
+            'make it "type": "object"',
+            tool.schema_path,
+        )
+
+
+def _is_shorthand(schema: Schema) -> bool:
+    """`{"city": "string"}`, which our gate reads, and no provider does."""
+    named = {key: value for key, value in schema.items() if not key.startswith("$")}
+    return bool(named) and "properties" not in named and all(isinstance(value, (str, dict)) for value in named.values())
+
+
+def _whole(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    """What the compiler of schemas says of it."""
+    if _is_shorthand(schema) and "type" not in schema and "$ref" not in schema:
+        yield Hit(
+            "RC402",
+            "the arguments are not under `properties`",
+            'write {"type": "object", "properties": {…}}',
+            tool.schema_path,
+        )
+        return
+    try:
+        tidied = tidy_arguments(schema)
+        _compile(tidied)
+    except RightCallError as fault:
+        yield Hit(
+            "RC402", f"the schema cannot be read: {message_of(fault, 160)}", "correct the schema", tool.schema_path
+        )
+    except (ValueError, RecursionError, TypeError) as fault:
+        if "$ref" not in json.dumps(schema, default=str) or "nresolvable" not in str(fault):
+            yield Hit(
+                "RC402", f"the schema is not valid: {message_of(fault, 160)}", "correct the schema", tool.schema_path
+            )
+
+
+def _compile(schema: Schema) -> None:
+    from jsonschema_rs import meta  # late: only this rule asks
+
+    meta.validate({**schema, "$schema": "https://json-schema.org/draft/2020-12/schema"})
+
+
+def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    deepest = max((_objects(one.path) for one in tool.arguments), default=0)
+    if deepest > MOST_LEVELS:
+        place = next(one.path for one in tool.arguments if _objects(one.path) > MOST_LEVELS)
+        yield Hit("RC411", f"arguments are nested {deepest} levels deep", "flatten them", place)
+    if len(tool.top) > MOST_ARGUMENTS:
+        yield Hit(
+            "RC415", f"{len(tool.top)} arguments", "split the tool, or group what is rarely used", tool.schema_path
+        )
+    for path, part in walk(schema, tool.schema_path):
+        for word in ("anyOf", "oneOf"):
+            branches = [one for one in as_list(part.get(word)) if as_schema(one).get("type") != "null"]
+            if (
+                len(branches) >= MOST_BRANCHES
+                and not _is_list_of_values(branches)
+                and not _is_discriminated(branches, schema)
+            ):
+                yield Hit(
+                    "RC414",
+                    f"{_where(path)} may have {len(branches)} different shapes",
+                    "make several tools, or an `enum` that says which",
+                    path,
+                )
+
+
+def _objects(path: Steps) -> int:
+    return sum(1 for step in path if step == "properties")
+
+
+def _is_list_of_values(branches: list[Any]) -> bool:
+    """`anyOf` of constants: an enum, written out."""
+    return all("const" in as_schema(one) or "enum" in as_schema(one) for one in branches)
+
+
+def _is_discriminated(branches: list[Any], root: Schema) -> bool:
+    """Objects, each with a constant that says which it is."""
+    return all(_has_constant(as_schema(one), root) for one in branches)
+
+
+def _has_constant(branch: Schema, root: Schema) -> bool:
+    reference = branch.get("$ref")
+    whole = follow(reference, root) if isinstance(reference, str) else branch
+    for part in as_schema(whole.get("properties")).values():
+        if "const" in as_schema(part) or len(as_list(as_schema(part).get("enum"))) == 1:
+            return True
+    return False
+
+
+def _where(path: Steps) -> str:
+    """The place of a schema, as its argument's name."""
+    named = [step for at, step in enumerate(path) if at and path[at - 1] == "properties"]
+    return quote_name(str(named[-1])) if named else "the schema"
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        validator({"type": "string", "pattern": pattern})
+    except (ValueError, RightCallError):
+        return False
+    return True
+
+
+_COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
+
+
+def _part(path: Steps, part: Schema) -> Iterator[Hit]:
+    """One schema, by itself."""
+    yield from _foreign(path, part)
+    kind = part.get("type")
+    if (
+        (kind == "array" or (isinstance(kind, list) and "array" in kind))
+        and "items" not in part
+        and "prefixItems" not in part
+    ):
+        yield Hit("RC404", f"{_where(path)} is an array without `items`", 'add "items" with the type of an item', path)
+    listed = as_list(part.get("properties")) if isinstance(part.get("properties"), list) else []
+    if listed:
+        yield Hit("RC402", "`properties` is a list", "make it an object, by names", path)
+    unknown = [
+        name
+        for name in as_list(part.get("required"))
+        if isinstance(name, str) and name not in as_schema(part.get("properties"))
+    ]
+    plain = _COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
+    if unknown and plain:
+        yield Hit(
+            "RC403",
+            f"`required` names {join_names(unknown)}, which `properties` does not have",
+            "add the argument, or remove it from `required`",
+            path,
+        )
+    yield from _bounds(path, part)
+    yield from _choices(path, part)
+    pattern = part.get("pattern")
+    if isinstance(pattern, str) and not _compiles(pattern):
+        yield Hit("RC402", f"the pattern of {_where(path)} is not a regular expression", "correct the pattern", path)
+
+
+def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
+    kind = part.get("type")
+    kinds = cast("list[object]", kind) if isinstance(kind, list) else [kind]
+    for one in kinds:
+        if isinstance(one, str) and one not in _TYPES:
+            if one.lower() in _TYPES or one.lower() in _FOREIGN:
+                right = (
+                    one.lower()
+                    if one.lower() in _TYPES
+                    else _FOREIGN[one.lower()] or "nothing: leave `type` out"
+                )
+                yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
+            else:
+                yield Hit(
+                    "RC402",
+                    f"{_where(path)} has the unknown type {quote_text(one)}",
+                    "use string, number, integer, boolean, array or object",
+                    path,
+                )
+    if isinstance(part.get("required"), bool):
+        yield Hit(
+            "RC417",
+            f"{_where(path)} has `required: {str(part['required']).lower()}`",
+            "list its name in `required` of the object around it",
+            path,
+        )
+    if part.get("nullable") is True:
+        yield Hit(
+            "RC417",
+            f"{_where(path)} has `nullable`, which is OpenAPI",
+            'write "type": ["string", "null"], or leave it out of `required`',
+            path,
+        )
+    for word, right in (
+        ("optional", "required"),
+        ("default_value", "default"),
+        ("min", "minimum"),
+        ("max", "maximum"),
+        ("values", "enum"),
+        ("options", "enum"),
+        ("choices", "enum"),
+        ("regex", "pattern"),
+    ):
+        if word in part and "type" in part and _is_keyword_place(path):
+            yield Hit(
+                "RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", f"write `{right}`", path
+            )
+
+
+def _is_keyword_place(path: Steps) -> bool:
+    """Whether the keys there are keywords, not names of arguments."""
+    return path[-1:] != ("properties",)
+
+
+def _bounds(path: Steps, part: Schema) -> Iterator[Hit]:
+    for low, high in (
+        ("minimum", "maximum"),
+        ("minLength", "maxLength"),
+        ("minItems", "maxItems"),
+        ("exclusiveMinimum", "exclusiveMaximum"),
+        ("minProperties", "maxProperties"),
+    ):
+        least, most = part.get(low), part.get(high)
+        if _is_number(least) and _is_number(most) and cast("float", least) > cast("float", most):
+            yield Hit(
+                "RC408", f"{_where(path)} has `{low}` {least} above `{high}` {most}", "swap or correct them", path
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_PYTHON: Final = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+
+
+def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
+    listed = part.get("enum")
+    if not isinstance(listed, list):
+        return
+    values = cast("list[Any]", listed)
+    kind = part.get("type")
+    named = cast("list[Any]", kind) if isinstance(kind, list) else [kind]
+    kinds = [one for one in named if one in _PYTHON]
+    wrong = [value for value in values if kinds and not any(_is_of(value, one) for one in kinds)]
+    keys = [json.dumps(value, sort_keys=True, default=str) for value in values]
+    if not values:
+        yield Hit("RC407", f"{_where(path)} has an empty `enum`", "list the values, or remove it", path)
+    elif wrong and kinds != ["array"]:
+        yield Hit(
+            "RC407",
+            f"{_where(path)} is of type {quote_text(' or '.join(kinds))}, and `enum` has "
+            f"{quote_text(json.dumps(wrong[0], default=str))}",
+            "make the values and the type fit",
+            path,
+        )
+    elif len(set(keys)) < len(keys):
+        yield Hit("RC407", f"{_where(path)} lists a value of `enum` twice", "remove one of them", path)
+    if len(values) > MOST_CHOICES:
+        yield Hit("RC418", f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, cast("Any", _PYTHON[kind])) or (
+        kind == "integer" and isinstance(value, float) and value.is_integer()
+    )
+
+
+def _references(path: Steps, part: Schema, root: Schema) -> Iterator[Hit]:
+    reference = part.get("$ref")
+    if not isinstance(reference, str):
+        return
+    if not reference.startswith("#"):
+        yield Hit("RC413", f"{_where(path)} refers to {quote_text(reference)}", "put the schema into `$defs`", path)
+    elif reference != "#" and not follow(reference, root) and "/" in reference:
+        yield Hit(
+            "RC413",
+            f"{_where(path)} refers to {quote_text(reference)}, which is not there",
+            "put the schema into `$defs`",
+            path,
+        )
+    elif _is_circle(reference, root):
+        yield Hit(
+            "RC412",
+            f"{_where(path)} refers to itself through {quote_text(reference)}",
+            "write out the levels that are needed",
+            path,
+        )
+
+
+def _is_circle(reference: str, root: Schema) -> bool:
+    """Whether the schema behind a reference leads back to the same reference."""
+    start = root if reference == "#" else follow(reference, root)
+    seen: set[str] = set()
+    todo = [start]
+    while todo:
+        for _, part in walk(todo.pop(), ()):
+            found = part.get("$ref")
+            if not isinstance(found, str) or (part is start and found == reference):
+                continue
+            if found == reference:
+                return True
+            if found not in seen:
+                seen.add(found)
+                todo.append(follow(found, root))
+    return False
+
+
+# ── arguments ──
+
+
+def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
+    part, schema = argument.part, argument.schema
+    if (
+        not {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items", "not", "if"}
+        & schema.keys()
+    ):
+        yield Hit("RC409", f"{quote_name(argument.name)} has no type", "give a type", argument.path)
+    target = schema if argument.kind == "object" else argument.item if argument.item.get("type") == "object" else None
+    if (
+        target is not None
+        and not {"properties", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref", "patternProperties"}
+        & target.keys()
+    ):
+        yield Hit(
+            "RC410",
+            f"{quote_name(argument.name)} is an object without properties",
+            "list its properties, or give `additionalProperties` a schema",
+            argument.path,
+        )
+    if "default" in part and part["default"] is not None and not fits_schema(part["default"], part, root):
+        yield Hit(
+            "RC405",
+            f"the default of {quote_name(argument.name)} does not fit: "
+            f"{quote_text(json.dumps(part['default'], default=str))}",
+            "correct the default, or remove it",
+            (*argument.path, "default"),
+        )
+    samples = [*as_list(part.get("examples")), *([part["example"]] if "example" in part else [])]
+    wrong = [one for one in samples if not fits_schema(one, part, root)]
+    if wrong:
+        yield Hit(
+            "RC406",
+            f"an example of {quote_name(argument.name)} does not fit: {quote_text(json.dumps(wrong[0], default=str))}",
+            "correct the example, or remove it",
+            argument.path,
+        )
+    title = part.get("title")
+    if isinstance(title, str) and re.sub(r"[\W_]+", "", title).lower() == re.sub(r"[\W_]+", "", argument.name).lower():
+        yield Hit(
+            "RC416",
+            f"the title of {quote_name(argument.name)} repeats its name",
+            "remove it",
+            (*argument.path, "title"),
+        )
+
+
+def fits_schema(value: Any, part: Schema, root: Schema) -> bool:
+    """Whether a value fits a schema; of a schema that nobody can read, everything does."""
+    definitions = {key: root[key] for key in ("$defs", "definitions") if key in root}
+    try:
+        wrapped = tidy_arguments({"type": "object", "properties": {"value": part}, **definitions})
+        return validator(wrapped).is_valid({"value": value})
+    except (RightCallError, ValueError, RecursionError, TypeError):
+        return True
+
+
+def _examples(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    """Whole calls that are given as examples."""
+    try:
+        check = validator(tidy_arguments(schema))
+    except (RightCallError, ValueError, RecursionError, TypeError):
+        return
+    known = as_schema(schema.get("properties"))
+    for path, call in _sample_calls(tool, schema):
+        unknown = [name for name in call if known and name not in known]
+        if unknown or not check.is_valid(call):
+            what = f"names {join_names(unknown)}" if unknown else "does not fit the schema"
+            shown = quote_text(json.dumps(call, default=str))
+            yield Hit("RC406", f"an example call {what}: {shown}", "correct the example, or remove it", path)
+            return
+
+
+def _sample_calls(tool: ToolView, schema: Schema) -> Iterator[tuple[Steps, dict[str, Any]]]:
+    places = [(tool.at(key), tool.inner.get(key)) for key in ("input_examples", "inputExamples", "example", "examples")]
+    for path, given in [*places, ((*tool.schema_path, "examples"), schema.get("examples"))]:
+        for one in as_list(cast("object", given)) if isinstance(given, list) else [given]:
+            call = as_schema(one)
+            wrapped = [word for word in ("input", "arguments", "parameters") if isinstance(call.get(word), dict)]
+            if wrapped and wrapped[0] not in as_schema(schema.get("properties")):
+                call = as_schema(call[wrapped[0]])
+            if isinstance(one, dict):
+                yield path, call
+
+
+def _titles(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    seen: dict[str, tuple[Steps, Schema]] = {}
+    for path, part in walk(schema, tool.schema_path):
+        title = part.get("title")
+        if not isinstance(title, str) or "properties" not in part:
+            continue
+        first = seen.setdefault(title, (path, part))
+        if first[1] is not part and first[1] != part:
+            yield Hit(
+                "RC419",
+                f"two different schemas have the title {quote_text(title)}",
+                "give each its own title, or remove them",
+                (*path, "title"),
+            )
+            return
+
+
+# ── the list ──
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """A tool without a schema among others that have one."""
+    described = sum(tool.schema is not None for tool in tools)
+    for tool in tools:
+        if tool.schema is None and described and not tool.ruled and not any(True for _ in _no_schema(tool)):
+            yield (
+                tool,
+                Hit(
+                    "RC401",
+                    "no schema for the arguments, which the other tools have",
+                    'give {"type": "object", "properties": {}}',
+                    tool.at("name"),
+                ),
+            )

@@ -1,0 +1,422 @@
+"""RC2xx: descriptions that are missing, say nothing, were copied, or tell something else than the definition does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rightcall.gate.repair.words import is_word, same_meaning, singular, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
+
+MOST_TEXT: Final = 20_000
+"""Characters of a description that are looked at."""
+
+_ACTS: Final = {
+    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
+    "delete": "delete remove erase destroy drop purge wipe",
+    "create": "create insert register generate",
+    "update": "update modify rename patch",
+    "send": "send publish submit email",
+}
+_ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
+_COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
+_SIDES: Final = (
+    ("start begin beginning earliest", "end ending latest finish"),
+    ("source origin", "destination target"),
+    ("minimum min lowest smallest", "maximum max highest largest"),
+    ("before", "after"),
+    ("width", "height"),
+    ("latitude", "longitude"),
+    ("sender", "recipient receiver"),
+    ("parent", "child"),
+    ("first", "last"),
+    ("old previous", "new"),
+    ("left", "right"),
+    ("input", "output"),
+    ("include", "exclude"),
+    ("row rows", "column columns"),
+    ("ascending", "descending"),
+    ("departure", "arrival"),
+    ("buyer", "seller"),
+    ("username login", "password"),
+)
+_PLACEHOLDER: Final = re.compile(
+    r"\W*(?:todo|tbd|t\.b\.d|fixme|xxx+|lorem ipsum|placeholder|n/?a|none|null|undefined|asdf\w*|foo(?:\s*bar)?|"
+    r"blah(?:\s+blah)*|string|desc|test(?:\s+(?:tool|description))?|coming soon|to be (?:done|written|defined|added)|"
+    r"(?:(?:insert|add|enter|write|your|put|some|tool|function|argument|parameter|a|the)\s+){0,4}description"
+    r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
+    re.IGNORECASE,
+)
+_STARTS_TODO: Final = re.compile(r"\W*(?:todo|tbd|fixme|lorem ipsum|placeholder|xxx)\b", re.IGNORECASE)
+_STOP: Final = word_set(
+    "the a an of for to this that value values parameter argument your is it its be in on with and or by as "
+    "from tool function string number text input given specified"
+)
+_SECTION: Final = re.compile(
+    r"^[ \t]*(?:\*\*)?(?:Args|Arguments|Parameters|Params|Inputs?)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENTRY: Final = re.compile(
+    r"^([ \t]*)(?:[-*•][ \t]+)?(?:\*\*|`)?([A-Za-z_][\w.]{0,60})(?:\*\*|"
+    r"`)?[ \t]*(?:\(([^()\n]{0,80})\))?[ \t]*(?::|–|--?)[ \t]+(.*)$"
+)
+_FIELD: Final = re.compile(
+    r"^[ \t]*[:@]param(?:[ \t]+\{?\w+\}?)??[ \t]+([A-Za-z_]\w{0,60})[ \t]*:?[ \t]*(.*)$", re.MULTILINE
+)
+_MENTION: Final = re.compile(
+    r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
+    r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
+    re.IGNORECASE,
+)
+_SET: Final = re.compile(
+    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
+    r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+)
+_RETURNS: Final = re.compile(
+    r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
+)
+
+
+# ── one tool ──
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    yield from _tool_description(tool)
+    yield from _act(tool)
+    yield from _missing(tool)
+    yield from _copied(tool)
+    for argument in tool.arguments:
+        yield from _argument_description(argument)
+
+
+def _tool_description(tool: ToolView) -> Iterator[Hit]:
+    text, place = tool.description.strip(), tool.at("description")
+    if not text:
+        if not tool.ruled:
+            yield Hit(
+                "RC201", "no description", "say what it does, when to use it, and what it returns", tool.at("name")
+            )
+        return
+    if _is_placeholder(text):
+        yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
+        return
+    told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
+    repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
+    words = text.split()
+    if len(words) < 3 or len(text) < 12 or (repeats and len(words) < 4):
+        how = "says no more than the name" if repeats else "is too short to choose by"
+        yield Hit(
+            "RC202",
+            f"{quote_text(text)} {how}",
+            "say what it does, when to use it, and what it returns",
+            place,
+        )
+    elif len(told) >= 4 and _is_unrelated(tool, told):
+        yield Hit(
+            "RC214",
+            f"{quote_text(text)} has nothing to do with {quote_name(tool.name)}",
+            "use the words of the name",
+            place,
+        )
+    if re.search(r"(?<![a-z] )\bdeprecated\b", text[:MOST_TEXT], re.IGNORECASE) and re.search(
+        r"\bDEPRECATED\b|^\W*deprecated|\b(?:tool|function) is deprecated", text
+    ):
+        yield Hit("RC213", "called deprecated, and still on the list", "take it off the list", place)
+
+
+def _is_placeholder(text: str) -> bool:
+    return len(text) < 120 and (_PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None)
+
+
+def _telling(text: str) -> list[str]:
+    """The words of a text that say something, in the singular."""
+    return [singular(word) for word in words_of(text[:MOST_TEXT]) if word not in _STOP]
+
+
+def _alike(word: str, name: str) -> bool:
+    """The same word in another form, or one that means the same."""
+    start = min(len(word), len(name), 5)
+    if start >= 4 and word[:start] == name[:start]:
+        return True
+    return (
+        len(word) > 1
+        and len(name) > 1
+        and (same_meaning(word, name) or (len(name) >= 3 and name in word) or (len(word) >= 4 and word in name))
+    )
+
+
+def _is_unrelated(tool: ToolView, told: list[str]) -> bool:
+    """No word of the name, nor of an argument's, is in the description: for names of plain English words alone."""
+    words = [singular(word) for word in words_of(tool.name)]
+    if len(words) < 2 or len(told) < 5 or not all(is_word(word) or word in _ACT_OF for word in words):
+        return False
+    about = {*words, *(singular(word) for one in tool.top for word in words_of(one.name) if len(word) > 2)}
+    return not any(_alike(word, name) for word in told[:60] for name in about)
+
+
+def _act(tool: ToolView) -> Iterator[Hit]:
+    """The verb of the name, and the verb that the description begins with."""
+    words = words_of(tool.name)
+    acts = {_ACT_OF[word] for word in words if word in _ACT_OF}
+    text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
+    if len(acts) != 1 or not text:
+        return
+    named = acts.pop()
+    verb = _stem(text[0])
+    told = _ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
+    sentence = {_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
+    if told is None or told == named or frozenset((told, named)) in _COMPATIBLE:
+        return
+    if any(_ACT_OF.get(word) == named for word in sentence) or any(
+        _stem(word) in sentence for word in words if word in _ACT_OF
+    ):
+        return
+    yield Hit(
+        "RC207", f"the name says {named}, the description begins with {quote_text(text[0])}",
+        "correct the description, or rename the tool", tool.at("description"),
+    )  # fmt: skip
+
+
+def _stem(word: str) -> str:
+    """`deletes`, `deleting`, `deleted`: delete."""
+    if word in _ACT_OF:
+        return word
+    for ending, put in (
+        ("ies", "y"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("es", "e"),
+        ("s", ""),
+        ("ing", ""),
+        ("ing", "e"),
+        ("ed", ""),
+        ("ed", "e"),
+        ("ting", "t"),
+    ):
+        if word.endswith(ending) and word[: -len(ending)] + put in _ACT_OF:
+            return word[: -len(ending)] + put
+    return word
+
+
+def _missing(tool: ToolView) -> Iterator[Hit]:
+    told = {name for name, _ in documented(tool.description)}
+    text = tool.description[:MOST_TEXT]
+    bare = [
+        one
+        for one in tool.arguments
+        if not one.description.strip() and one.name not in told and not _is_told(one, text)
+    ]
+    if bare and not tool.ruled:
+        some = "argument has" if len(bare) == 1 else "arguments have"
+        yield Hit(
+            "RC204", f"{len(bare)} {some} no description: {join_names(one.name for one in bare)}",
+            "describe each argument, with an example where its form matters", bare[0].path,
+        )  # fmt: skip
+    moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
+    if moved:
+        yield Hit(
+            "RC212", f"told in the description of the tool alone: {join_names(one.name for one in moved)}",
+            "move each text to its argument", tool.at("description"),
+        )  # fmt: skip
+
+
+def _is_told(argument: Argument, text: str) -> bool:
+    """Whether the description of the tool names the argument as one, or as the only thing it takes."""
+    if "const" in argument.schema or any(f"{mark}{argument.name}{mark}" in text for mark in ("`", "'", '"', "**")):
+        return True
+    alone = argument.depth == 0 and len(argument.siblings) == 1
+    return alone and argument.name.lower() in words_of(text)
+
+
+def documented(text: str) -> list[tuple[str, str]]:
+    """The arguments that a description tells of in a section of its own, with what it says of each."""
+    found: list[tuple[str, str]] = []
+    section = _SECTION.search(text[:MOST_TEXT])
+    if section is not None:
+        found += _entries(text[section.end() : section.end() + MOST_TEXT])
+    found += [(one[1], one[2].strip()) for one in _FIELD.finditer(text[:MOST_TEXT])]
+    return found
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    indent = ""
+    for line in text.split("\n"):
+        if not line.strip():
+            if found:
+                break
+            continue
+        entry = _ENTRY.match(line)
+        if _RETURNS.match(line) and (entry is None or not found or len(entry[1]) < len(indent)):
+            break
+        if entry is not None and (not found or entry[1] == indent):
+            indent = entry[1]
+            found.append((entry[2], entry[4].strip()))
+        elif found and len(line) - len(line.lstrip()) > len(indent):
+            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
+        else:
+            break
+    return found
+
+
+def _copied(tool: ToolView) -> Iterator[Hit]:
+    seen: dict[tuple[object, str], Argument] = {}
+    for argument in tool.arguments:
+        text = " ".join(argument.description.split()).lower()
+        first = seen.setdefault((argument.path[:-1], text), argument)
+        if (
+            first is not argument
+            and len(text) > 11
+            and len(re.findall(r"[a-z]+", text)) > 2
+            and not _is_pair(first, argument)
+        ):
+            yield Hit(
+                "RC206", f"{quote_name(first.name)} and {quote_name(argument.name)} have the same description: "
+                         f"{quote_text(text)}",
+                "describe the difference", argument.path,
+            )  # fmt: skip
+
+
+def _is_pair(one: Argument, other: Argument) -> bool:
+    """Two that are told together: of different types, or the same text names both."""
+    text = one.description.lower()
+    return one.kind != other.kind or (one.name.lower() in text and other.name.lower() in text)
+
+
+def _argument_description(argument: Argument) -> Iterator[Hit]:
+    text = argument.description.strip()
+    if not text:
+        return
+    if _is_placeholder(text) and argument.name.lower() != text.lower():
+        yield Hit(
+            "RC211",
+            f"the description of {quote_name(argument.name)} is a placeholder: {quote_text(text)}",
+            "write the description",
+            argument.path,
+        )
+        return
+    opposite = _opposite(argument.name, text)
+    if opposite is not None:
+        yield Hit(
+            "RC208",
+            f"{quote_name(argument.name)} is described as {quote_text(opposite)}: {quote_text(text)}",
+            "correct the description",
+            argument.path,
+        )
+    told = _telling(text)
+    named = {singular(word) for word in words_of(argument.name)}
+    if (
+        len(told) < 4
+        and all(word in named for word in told)
+        and argument.kind == "string"
+        and not argument.schema.get("enum")
+    ):
+        yield Hit(
+            "RC205",
+            f"the description of {quote_name(argument.name)} repeats its name: {quote_text(text)}",
+            "say which form the value has",
+            argument.path,
+        )
+
+
+def _opposite(name: str, text: str) -> str | None:
+    """The word of a description that tells the opposite of the name."""
+    named, told = (
+        set(words_of(name)),
+        [word.strip(".,:;()'\"`").lower().removesuffix("'s") for word in text[:200].split()][:10],
+    )
+    if len(told) < 2 or told[0] in ("like", "same", "see", "as"):
+        return None
+    for one, other in _SIDES:
+        for mine, theirs in ((one.split(), other.split()), (other.split(), one.split())):
+            if named & {*mine} and not named & {*theirs} and not {*told} & {*mine}:
+                found = next((word for word in told[:4] if word in theirs), None)
+                if found is not None:
+                    return found
+    return None
+
+
+# ── the list ──
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    yield from _same_description(tools)
+    yield from _other_tool(tools)
+    yield from _unknown(tools)
+
+
+def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    seen: dict[str, ToolView] = {}
+    for tool in tools:
+        text = " ".join(tool.description.split()).lower()
+        first = seen.setdefault(text, tool)
+        if first is not tool and len(text) > 10 and first.name != tool.name:
+            yield (
+                tool,
+                Hit(
+                    "RC203",
+                    f"the same description as {quote_name(first.name)}",
+                    "describe the difference",
+                    tool.at("description"),
+                ),
+            )
+
+
+def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """A description that names the object of another tool with the same verb, and never its own."""
+    by_verb: dict[str, list[ToolView]] = {}
+    for tool in tools:
+        words = words_of(tool.name)
+        if len(words) == 2:
+            by_verb.setdefault(words[0], []).append(tool)
+    for verb, family in by_verb.items():
+        for tool in family if len(family) > 1 else ():
+            own = singular(words_of(tool.name)[1])
+            told = _telling(tool.description[:400])
+            if any(_alike(word, own) for word in told) or not any(
+                word.startswith(verb) for word in words_of(tool.description[:400])
+            ):
+                continue
+            for other in family:
+                theirs = singular(words_of(other.name)[1])
+                if other is not tool and len(theirs) > 3 and theirs in told:
+                    yield (
+                        tool,
+                        Hit(
+                            "RC210",
+                            f"the description is about {quote_name(other.name)}",
+                            "write the description of this tool",
+                            tool.at("description"),
+                        ),
+                    )
+                    break
+
+
+def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Arguments that a text tells of and no tool of the list has."""
+    known = {one.name.lower() for tool in tools for one in tool.arguments}
+    for tool in tools:
+        if tool.schema is None or tool.ruled:
+            continue
+        own = {one.name.lower() for one in tool.arguments}
+        told = [name for name, _ in documented(tool.description)]
+        listed = (
+            [name for name in told if name.lower() not in own]
+            if own & {name.lower() for name in told} or len(told) == 1
+            else []
+        )
+        mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
+        names = [*listed, *(name for name in mentioned if name.lower() not in known)]
+        if names:
+            yield tool, Hit(
+                "RC209", f"the text tells of {join_names(names)}, which the schema does not have",
+                "add the argument to the schema, or remove it from the text", tool.at("description"),
+            )  # fmt: skip
+
+
+def _mentioned(text: str) -> list[str]:
+    """The names that a text uses as those of arguments: called so, or set to a value."""
+    named = [found[1] or found[2] for found in _MENTION.finditer(text[:MOST_TEXT])]
+    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT])]

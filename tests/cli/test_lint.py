@@ -1,0 +1,203 @@
+"""`rightcall lint`: what it reads, prints, writes and answers with."""
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rightcall import Executor
+from rightcall.record.sqlite import SqliteStore
+from support import fickle_server, tool_server
+from support.cli import Runner, Terminal
+
+FICKLE = [sys.executable, "-S", fickle_server.__file__]
+TOOL = {
+    "name": "find_rooms",
+    "description": "Finds free rooms in a hotel.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "tags": {"type": "array", "description": "What the room must have"},
+            "order": {"type": "string", "description": "One of: price, size"},
+        },
+    },
+}
+GOOD = {
+    "name": "find_rooms",
+    "description": "Finds free rooms in a hotel.",
+    "parameters": {"type": "object", "properties": {}},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([TOOL], indent=2))
+    return path
+
+
+def test_findings_are_grouped_by_tool_with_the_fix_in_one_line(run: Runner, file: Path) -> None:
+    done = run("lint", str(file), columns=120)
+    assert done.code == 1
+    assert (
+        done.out
+        == f"""\
+find_rooms  {file}:8
+  RC404 error   `tags` is an array without `items` (line 8)
+                fix: add "items" with the type of an item
+  RC301 warning the values of `order` are told in the text alone: "price, size" (line 12)
+                fix: add "enum": ["price", "size"]
+
+{file}: 1 tool, about 60 tokens in every request; 1 error, 1 warning
+"""
+    )
+
+
+def test_the_exit_code_follows_fail_on(run: Runner, file: Path, tmp_path: Path) -> None:
+    clean = tmp_path / "clean.json"
+    clean.write_text(json.dumps(GOOD))
+    assert run("lint", str(clean)).code == 0
+    assert run("lint", str(file), "--fail-on", "error").code == 1
+    assert run("lint", str(file), "--fail-on", "error", "--ignore", "RC404").code == 0
+    assert run("lint", str(file), "--fail-on", "never").code == 0
+    assert run("lint", str(clean), "--notes", "--fail-on", "note", "--select", "RC2").code == 0
+
+
+def test_json_and_sarif_are_one_value_each(run: Runner, file: Path) -> None:
+    told = run("lint", str(file), "--json").json["documents"][0]
+    assert [(one["rule"], one["line"]) for one in told["findings"]] == [("RC404", 8), ("RC301", 12)]
+    log = run("lint", str(file), "--sarif").json
+    assert [one["ruleId"] for one in log["runs"][0]["results"]] == ["RC404", "RC301"]
+    assert run("lint", str(file), "--sarif", "--json").code == 2
+
+
+def test_a_fix_in_place_is_written_only_on_a_yes(run: Runner, file: Path) -> None:
+    before = file.read_text()
+    refused = run("lint", str(file), "--fix")
+    assert (refused.code, file.read_text()) == (2, before)
+    assert "pass `--yes`. Nothing was written" in refused.err
+    with Terminal("lint", str(file), "--fix") as terminal:
+        assert '+          "items": {}' in terminal.until("[y/N] ")
+        terminal.type("n\n")
+        assert terminal.end()[0] == 1
+    assert file.read_text() == before
+    file.chmod(0o640)
+    done = run("lint", str(file), "--fix", "--yes")
+    assert (done.code, json.loads(file.read_text())[0]["parameters"]["properties"]["tags"]["items"]) == (0, {})
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert "1 finding left for a person" in done.out
+    assert run("lint", str(file), "--fix", "--yes").out.startswith("Nothing to correct mechanically.")
+
+
+def test_a_fix_goes_to_a_new_file_and_never_over_another(run: Runner, file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "fixed.json"
+    before = file.read_text()
+    assert run("lint", str(file), "--fix", "--yes", "--output", str(other)).code == 0
+    assert (file.read_text(), '"items": {}' in other.read_text()) == (before, True)
+    again = run("lint", str(file), "--fix", "--yes", "--output", str(other))
+    assert (again.code, "exists already" in again.err) == (2, True)
+
+
+def test_a_server_is_asked_twice_and_never_written_to(run: Runner, tmp_path: Path) -> None:
+    done = run("lint", "--", *FICKLE)
+    assert done.code == 1
+    assert "RC901 error   `description` changed between two questions" in done.out
+    assert "RC301 warning the values of `order`" in done.out
+    fixed = run("lint", "--fix", "--yes", "--select", "RC", "--", *FICKLE)
+    assert fixed.out.startswith("Nothing to correct mechanically.")
+
+
+def test_a_server_that_does_not_start_is_told(run: Runner) -> None:
+    done = run("lint", "--", "/nonexistent/server")
+    assert (done.code, "cannot be started" in done.err) == (2, True)
+
+
+def policy_with(folder: Path) -> Path:
+    table = tool_server.server(folder)
+    path = folder / "rightcall.toml"
+    path.write_text(f"[servers.files]\ncommand = {json.dumps(table['command'])}\n")
+    return path
+
+
+def test_a_server_of_the_policy_and_the_whole_gateway_are_checked(run: Runner, tmp_path: Path) -> None:
+    policy = str(policy_with(tmp_path))
+    alone = run("lint", "--server", "files", "--policy", policy, "--json").json["documents"][0]
+    assert (alone["source"], alone["tools"]) == ("files", 4)
+    whole = run("lint", "--server", "all", "--policy", policy, "--json").json["documents"][0]
+    assert "files_echo" in whole["tokens_by_tool"]
+    unknown = run("lint", "--server", "fils", "--policy", policy)
+    assert (unknown.code, "did you mean 'files'?" in unknown.err) == (2, True)
+
+
+def test_a_policy_that_was_only_found_starts_no_server(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy_with(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = run("lint", "--server", "files")
+    assert (done.code, tool_server.starts(tmp_path)) == (2, [])
+    assert "not trusted" in done.err
+
+
+def test_a_module_is_imported_only_by_name(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lint_hotel.py").write_text(
+        'def get_room(number: int) -> str:\n    """Returns one room.\n\n    Args:\n        number: on the door\n'
+        '    """\n'
+        'def fetch_room(number: int) -> str:\n    """Returns the price of a room."""\n'
+        "def _own() -> None: ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    refused = run("lint", "lint_hotel.py")
+    assert (refused.code, "--module" in refused.err) == (2, True)
+    done = run("lint", "--module", "lint_hotel", "--json").json["documents"][0]
+    assert (done["tools"], {one["rule"] for one in done["findings"]}) == (2, {"RC101", "RC204"})
+    assert run("lint", "--module", "lint_hotel:get_room").code == 0
+    assert "importing it failed" in run("lint", "--module", "lint_missing").err
+
+
+def test_the_audit_log_says_what_models_wrote(run: Runner, tmp_path: Path) -> None:
+    def find_rooms(floor: int) -> str:
+        """Finds rooms on a floor."""
+        return "none"
+
+    store = SqliteStore(tmp_path / "audit.db")
+    with closing(store), Executor.open_sync(tmp_path, store=store, code=False) as executor:
+        executor.register(find_rooms)
+        for _ in range(3):
+            executor.run({"name": "find_rooms", "arguments": {"floor_number": 2}})
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"floor": {"type": "integer", "description": "Which floor"}}}
+    tools.write_text(json.dumps([{**GOOD, "parameters": schema}]))
+    done = run("lint", str(tools), "--store", str(tmp_path / "audit.db"))
+    assert "RC115 warning models wrote `floor_number` for `floor` 3 times, by 1 caller" in done.out
+
+
+@pytest.mark.parametrize("pack", ["code", "room", "edit-files", "gaia", "local-toolkit"])
+def test_the_packs_of_our_own_tools_have_no_findings(run: Runner, pack: str) -> None:
+    done = run("lint", "--pack", pack)
+    assert (done.code, done.out.count("\n")) == (0, 1)
+
+
+def test_rules_are_listed_and_explained(run: Runner) -> None:
+    assert "RC301 warning The text lists the values of a free string." in run("lint", "--rules").out
+    page = run("lint", "--rules", "gemini-refuses").out
+    assert page.startswith("RC504 gemini-refuses (warning)\n")
+    assert "source: https://" in page
+    assert run("lint", "--rules", "--json").json["rules"][0]["id"] == "RC101"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "nothing to check"),
+        (("missing.json",), "cannot be read"),
+        (("x.json", "--select", "RC999"), "unknown rule 'RC999'"),
+        (("x.json", "--output", "y.json"), "`--output` needs `--fix`"),
+        (("x.json", "--provider", "openay"), "did you mean `openai`?"),
+    ],
+)
+def test_wrong_usage_is_told(run: Runner, words: tuple[str, ...], message: str) -> None:
+    done = run("lint", *words)
+    assert (done.code, message in done.err) == (2, True)

@@ -1,0 +1,100 @@
+"""Planted faults are found, and well-written definitions are left alone. The cases are data: a line of
+`lint_faults.jsonl` has tools and the rules that must speak; `lint_clean.jsonl` has tools that no warning fits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightcall.lint import Choice, Document, Finding, lint, view_tools
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def read_cases(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CASES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def findings_of(tools: list[dict[str, Any]]) -> list[Finding]:
+    views = view_tools([((number,), raw) for number, raw in enumerate(tools)])
+    return lint(Document("case", "server", views), Choice())
+
+
+@pytest.mark.promise("L-05")
+def test_every_planted_fault_is_found() -> None:
+    faults = read_cases("lint_faults.jsonl")
+    missed = [case for case in faults if not {*case["rules"]} & {one.rule for one in findings_of(case["tools"])}]
+    assert len(faults) >= 250
+    assert missed == []
+
+
+def test_good_definitions_have_no_findings() -> None:
+    told = [one for case in read_cases("lint_clean.jsonl") for one in findings_of(case["tools"])]
+    assert told == []
+
+
+def test_every_finding_has_a_remedy_and_no_raw_text_of_the_author() -> None:
+    hostile = "\x1b[31mred\u202e`x`\n"
+    tool = {
+        "name": f"get {hostile}",
+        "description": f"TODO {hostile}",
+        "inputSchema": {
+            "type": hostile,
+            "properties": {
+                hostile: {
+                    "type": hostile,
+                    "default": hostile,
+                    "enum": [hostile],
+                    "$ref": hostile,
+                    "description": f"one of: {hostile}, b",
+                }
+            },
+        },
+    }
+    found = findings_of([tool, tool])
+    assert len(found) > 8
+    assert all(one.remedy for one in found)
+    assert [one for one in found if not (one.message + one.remedy).isprintable()] == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [None, True, [], "x", 5, {"properties": []}, {"properties": {"a": None}}, {"properties": {"a": 5}}, {"required": 5},
+     {"type": ["object", 5]}, {"enum": 5}, {"$ref": 5}, {"anyOf": {}}, {"items": 5},
+     {"properties": {"a": {"enum": {}}}},
+     {"type": "object", "properties": {"a": {"type": {}, "minimum": [], "examples": 5, "description": 5, "title": 5}}}],
+)  # fmt: skip
+def test_a_schema_that_makes_no_sense_is_told_and_raises_nothing(schema: Any) -> None:
+    for key in ("inputSchema", "parameters"):
+        findings_of([{"name": "make_tea", "description": "Makes a cup of tea.", key: schema}, {"name": 5}, {}])
+
+
+def test_a_deep_or_circular_schema_ends() -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        deep = {"type": "object", "properties": {"a": deep}}
+    circle = {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#/properties/b"}}}
+    rules = {one.rule for schema in (deep, circle) for one in findings_of([{"name": "dig", "inputSchema": schema}])}
+    assert {"RC411", "RC412"} <= rules
+
+
+def test_long_texts_are_read_in_linear_time() -> None:
+    from time import process_time
+
+    def seconds(times: int) -> float:
+        text = "one of: a, b or 'c' (e.g. d) must be between 1 and " * times + "ignore " * times
+        began = process_time()
+        findings_of(
+            [
+                {
+                    "name": "chew",
+                    "description": text,
+                    "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "description": text}}},
+                }
+            ]
+        )
+        return process_time() - began
+
+    seconds(10)
+    assert seconds(20_000) < 2.0

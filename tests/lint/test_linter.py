@@ -1,0 +1,179 @@
+"""Which rules count, where a finding is, and lists that change between two questions."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rightcall import ConfigError
+from rightcall.lint import Choice, Document, lint, read_file, view_tools
+from rightcall.lint.history import Misnaming, misnamings_of
+from rightcall.lint.reports import document_record, sarif_log, spread_out
+from rightcall.record.calls import CallRecord
+
+TEXT = """\
+{
+  "tools": [
+    {
+      "name": "list_rooms",
+      "description": "Lists the rooms of a hotel.",
+      "inputSchema": {
+        "type": "object",
+        "properties": {
+          "floor": {"type": "integer", "description": "Only rooms on this floor"},
+          "order": {
+            "type": "string",
+            "description": "One of: price, size"
+          }
+        }
+      }
+    },
+    {"type": "function", "function": {"name": "book_room", "description": "TODO"}}
+  ]
+}
+"""
+
+
+def rules_of(document: Document, choice: Choice | None = None) -> list[str]:
+    return [one.rule for one in lint(document, choice or Choice())]
+
+
+def test_a_finding_has_the_line_of_its_place() -> None:
+    found = {one.rule: one for one in lint(read_file("rooms.json", TEXT), Choice())}
+    assert (found["RC301"].line, found["RC301"].tool) == (10, "list_rooms")
+    assert found["RC301"].path == ("tools", 0, "inputSchema", "properties", "order")
+    assert (found["RC211"].line, found["RC211"].tool) == (17, "book_room")
+
+
+def test_a_toml_file_has_lines_too() -> None:
+    text = (
+        '[tools.find]\ndescription = "TODO"\n\n[tools.find.parameters]\ntype = "object"\n'
+        '[tools.find.parameters.properties.order]\ntype = "string"\ndescription = "One of: price, size"\n'
+    )
+    found = {one.rule: one.line for one in lint(read_file("rooms.toml", text), Choice())}
+    assert (found["RC211"], found["RC301"]) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"name": "find", "parameters": {"type": "array"}}],
+        {"tools": [{"type": "function", "function": {"name": "find", "parameters": {"type": "array"}}}]},
+        {"result": {"tools": [{"name": "find", "inputSchema": {"type": "array"}}]}},
+        {"tools": [{"functionDeclarations": [{"name": "find", "parameters": {"type": "array"}}]}]},
+        {"tools": [{"toolSpec": {"name": "find", "inputSchema": {"json": {"type": "array"}}}}]},
+        {"tools": {"find": {"parameters": {"type": "array"}}}},
+        {"name": "find", "input_schema": {"type": "array"}},
+    ],
+)  # fmt: skip
+def test_every_shape_of_a_definition_is_read(value: Any) -> None:
+    document = read_file("tools.json", json.dumps(value))
+    assert [tool.name for tool in document.tools] == ["find"]
+    assert "RC401" in rules_of(document)
+
+
+def test_select_ignore_and_notes_choose_the_rules() -> None:
+    document = read_file("rooms.json", TEXT)
+    assert set(rules_of(document)) == {"RC211", "RC301", "RC401"}
+    assert rules_of(document, Choice(select=("RC3",))) == ["RC301"]
+    assert rules_of(document, Choice(select=("choices-in-text:list_*",))) == ["RC301"]
+    assert rules_of(document, Choice(select=("RC301:book_*",))) == []
+    assert "RC301" not in rules_of(document, Choice(ignore=("rc301:list_rooms",)))
+    assert "RC806" in rules_of(document, Choice(notes=True))
+
+
+def test_a_strict_definition_is_checked_by_the_rules_of_its_provider() -> None:
+    number = {"type": "integer", "description": "Number on the door"}
+    schema = {"type": "object", "properties": {"number": number}}
+    loose = {"name": "find", "description": "Finds a room by its number.", "strict": True, "parameters": schema}
+    plain = {key: value for key, value in loose.items() if key != "strict"}
+    strict, relaxed = (read_file("tools.json", json.dumps([one])) for one in (loose, plain))
+    assert (rules_of(strict), rules_of(relaxed)) == (["RC502"], [])
+    assert rules_of(relaxed, Choice(providers=frozenset(["openai-strict"]))) == ["RC502"]
+    assert rules_of(strict, Choice(providers=frozenset(["gemini"]))) == []
+
+
+def server(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> Document:
+    views = view_tools([((number,), raw) for number, raw in enumerate(first)])
+    return Document("hotel", "server", views, again=tuple(second))
+
+
+def test_a_server_that_tells_another_list_is_found_out() -> None:
+    schema = {"type": "object", "properties": {}}
+    one = {"name": "rooms", "description": "Returns the rooms of a hotel.", "inputSchema": schema}
+    other = {"name": "guests", "description": "Returns the guests of a hotel.", "inputSchema": schema}
+    changed = {**one, "description": "Returns the rooms of a hotel at 10:30."}
+    assert rules_of(server([one, other], [one, other])) == []
+    assert rules_of(server([one, other], [other, one])) == ["RC902"]
+    assert [(x.rule, x.tool) for x in lint(server([one, other], [changed, other]), Choice())] == [("RC901", "rooms")]
+    assert rules_of(server([one, other], [one])) == ["RC901"]
+
+
+def record(tool: str, caller: str, *repairs: dict[str, Any]) -> CallRecord:
+    return CallRecord(id=1, timestamp="2026-11-18T00:00:00Z", caller=caller, tool=tool, params={}, status="success",
+                      decision="allow", rule="", digest="", repairs=repairs)  # fmt: skip
+
+
+def test_names_that_models_wrote_are_told_from_three_calls_on() -> None:
+    renamed = {"path": "level", "before": "level", "after": "floor", "rule": "synonym"}
+    dropped = {"path": "stars", "before": 5, "after": None, "rule": "dropped_argument"}
+    records = [record("hotel/list_rooms", caller, renamed, dropped) for caller in ("a", "b", "a")]
+    found = misnamings_of(
+        [*records, record("list_rooms", "a", {"path": "flor", "before": "flor", "after": "floor", "rule": "typo"})]
+    )
+    assert found[0] == Misnaming("hotel/list_rooms", "level", "floor", 3, 2)
+    told = [
+        one
+        for one in lint(read_file("rooms.json", TEXT), Choice(misnamings=tuple(found)))
+        if one.rule in ("RC115", "RC119")
+    ]
+    assert [(one.rule, one.line) for one in told] == [("RC119", 6), ("RC115", 9)]
+    assert told[1].message == "models wrote `level` for `floor` 3 times, by 2 callers"
+
+
+def test_sarif_names_rules_levels_and_lines() -> None:
+    document = read_file("my rooms.json", TEXT)
+    findings = lint(document, Choice())
+    log = sarif_log([(document, findings)])
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert (log["version"], rules) == ("2.1.0", ["RC211", "RC301", "RC401"])
+    for result, finding in zip(run["results"], findings, strict=True):
+        assert rules[result["ruleIndex"]] == result["ruleId"] == finding.rule
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "my%20rooms.json"
+        assert place["region"]["startLine"] == finding.line > 0
+        assert result["level"] in ("error", "warning", "note")
+
+
+def test_the_record_has_the_cost_of_each_tool() -> None:
+    document = read_file("rooms.json", TEXT)
+    told = document_record(document, lint(document, Choice()))
+    assert told["tools"] == 2
+    assert told["tokens"] == sum(told["tokens_by_tool"].values()) > 50
+    assert told["findings"][0].keys() >= {"rule", "severity", "tool", "message", "fix", "line"}
+
+
+def test_what_many_tools_have_in_common_is_told_once() -> None:
+    tools = [{"name": f"{verb}_room", "description": f"Will {verb} one room of the hotel.",
+              "inputSchema": {"type": "object", "properties": {"number": {"type": "integer"}}}}
+             for verb in ("paint", "clean", "lock", "heat")]  # fmt: skip
+    single, many = spread_out(lint(server(tools, tools), Choice()))
+    assert single == []
+    assert {rule: len(found) for rule, found in many.items()} == {"RC204": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("tools.json", '{"tools": [\n  {"name": "x",\n]}', r"tools.json:3: not valid JSON"),
+        ("tools.jsonl", '{"name": "x"}\n{', r"tools.jsonl:2: not valid JSON"),
+        ("tools.toml", "a = ", r"tools.toml: not valid TOML"),
+        ("tools.toml", "a = 1", r"expected a table \[tools.NAME\]"),
+        ("tools.json", "[]", r"no tool definitions found"),
+        ("tools.py", "", r"rightcall lint --module"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_with_its_line(name: str, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_file(name, text)
