@@ -1,5 +1,6 @@
 """Replaying under the same policy changes nothing, whatever happened; what a record does not hold is not guessed."""
 
+import json
 import logging
 import random
 from collections import Counter
@@ -19,8 +20,10 @@ from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Place, Ruling, Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from rightcall.policy.types import SECOND, Grant
+from rightcall.proxy.gates import Gates, Provenance, Settler, notes
 from rightcall.record.admission import give_grant
 from rightcall.record.memory import guarded_paths, store_path
+from rightcall.record.notes import Decider, note_policy, policy_note
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
 from rightcall.record.verify import prune
@@ -188,3 +191,48 @@ def test_the_store_keeps_each_policy_once_and_without_secrets(tmp_path: Path) ->
     assert b"Zq8hunter2" not in b"".join(one.body for one in stream_entries(store))
     assert kept[0]["content"]["settings"]["deny"] == ["fo*"]
     assert Redactor(b"none").value(kept) == kept
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_calls_through_the_proxy_need_the_tools_of_their_clients(given: bool, tmp_path: Path) -> None:
+    store, redactor = MemoryStore(ManualClock(START)), Redactor(b"key")
+    tool = {"name": "note", "parameters": {"type": "object", "properties": {"text": {"type": "string"},
+            "day": {"type": "string"}}, "required": ["text", "day"]}}  # fmt: skip
+    gate = Gates(load_policy({}), "local").of(json.dumps([tool]).encode())
+    assert gate is not None
+    settler = Settler(gate)
+    told = [
+        settler.native("note", one, "id")[1] for one in ({"text": "a", "day": "b"}, {"remark_made": "a", "day": "b"})
+    ]
+    bodies = notes(told, redactor, Provenance("openai", "m", "local", policy=load_policy({}).digest))
+    note, digest = policy_note("loaded", load_policy({}), {}, None)
+    store.transact(lambda tables: note_policy(tables, note, digest, Decider(load_policy({}))))
+    for body in bodies:
+        store.transact(lambda tables, one=body: tables.append("proxied", 0, encode(one)))
+    assert [type(one) for one in replayed(store, tmp_path)] == [Same, Same]
+    changed = ruling_of(load_policy({"gate": {"tools": {"note": {"aliases": {"remark_made": "text"}}}}}))
+    sites = Sites(Definitions.of(store), store, str(tmp_path), (tool,) if given else ())
+    found = list(Replay(changed, Rulings(), sites).over(stream_entries(store)))
+    if not given:
+        assert found == [Unknown(2, "tools"), Unknown(3, "tools")]
+        return
+    assert [type(one) for one in found] == [Same, Change]
+    assert isinstance(found[1], Change)
+    assert (found[1].kinds, found[1].after.params) == (("repaired",), {"text": "a", "day": "b"})
+
+
+def test_a_restart_of_the_machine_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its monotonic clock begins anew: limits and approvals of before still count."""
+    policy = {"policy": {"allow": ["*"], "write": "allow", "limits": {"caller": {"minute": 4}}}}
+    for boot, clock in (("one", ManualClock(START)), ("two", ManualClock(10**9, 1_767_225_610.0))):
+        monkeypatch.setattr("rightcall.record.sqlite.boot_id", lambda boot=boot: boot)
+        with closing(SqliteStore(str(tmp_path / "audit.db"), clock)) as store:
+            with Door.open("my-agent", policy, store=store, root=tmp_path, tools=[TOOL]) as door:
+                for number in range(5):
+                    clock.advance(1)
+                    door.judge("look", {"n": number})
+            found = replayed(store, tmp_path)
+            kinds = Counter(entry.kind for entry in stream_entries(store))
+    assert kinds["store"] == 1
+    assert kinds["refused"] == 1 + 5
+    assert [type(one) for one in found] == [Same] * 10

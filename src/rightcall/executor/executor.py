@@ -158,7 +158,7 @@ class Executor:
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
         self._way: _Way | None = None
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: dict[tuple[str, str], int] = {}
 
     @classmethod
     @suggest_keywords

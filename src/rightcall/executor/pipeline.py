@@ -90,6 +90,7 @@ _SHORTEST = 0.001
 """Seconds of a call whose time is over: it is begun, since that is recorded, and stopped."""
 _LOOKS = 3
 _MOST_SEEN = 10_000
+_TWICE = 2
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
 UNSTEADY = Decision(
@@ -113,8 +114,8 @@ class Pipeline(Struct, frozen=True, eq=False):
     loops: LoopNews | None = None
     held: tuple[Held, ...] = ()
     """The root as it was when the executor was opened."""
-    seen: set[tuple[str, str]] | None = None
-    """Tools that were called and did not run, by name and definition, as far as they are noted."""
+    seen: dict[tuple[str, str], int] | None = None
+    """How often tools were called and did not run, by name and definition."""
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -254,12 +255,12 @@ class Pipeline(Struct, frozen=True, eq=False):
             return Admission(decision, 0)
 
     def _tell_seen(self, tool: Equipped) -> None:
-        """A tool that was called and did not run is noted, once; ours are known."""
+        """A tool that was called again and did not run is noted, once; ours are known."""
         if self.seen is None or tool.local is None or tool.local.about is not None or len(self.seen) >= _MOST_SEEN:
             return
         key = tool.tool.name, tool.definition
-        if key not in self.seen:
-            self.seen.add(key)
+        times = self.seen[key] = self.seen.get(key, 0) + 1
+        if times == _TWICE:
             record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:

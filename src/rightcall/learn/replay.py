@@ -21,11 +21,11 @@ from rightcall.base.text import REDACTED
 from rightcall.executor.guesses import LOOP, decided
 from rightcall.executor.lookups import LOOKUPS
 from rightcall.executor.rights import NOT_TOLD
-from rightcall.learn.differences import Again, Change, Missing, Same, Totals, Unknown, Word, kinds_of, word_before
+from rightcall.learn.differences import Again, Change, Kind, Missing, Same, Totals, Unknown, Word, kinds_of, word_before
 from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
-from rightcall.learn.sites import Known, Rebuilt, Sites
+from rightcall.learn.sites import Known, Rebuilt, Sites, written_in
 from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
@@ -37,7 +37,7 @@ _FACTS: Final = ("store:", "fault", "unable", "state", "unavailable", "paused")
 """Refusals that no policy makes: what was so then stays so."""
 _EARLY: Final = ("allowlist", "policy:deny", "caller:", "deny:", "server:")
 """Refusals of a tool as such, whatever its arguments are."""
-_MOST_OPEN: Final = 100_000
+_MOST_OPEN: Final = 20_000
 _NEARLY: Final = 0.9
 """The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
@@ -82,6 +82,7 @@ class Replay:
         self.ledger = Ledger()
         self.totals = Totals()
         self._placed: dict[int, tuple[Ruling, Ruling]] = {}
+        self._about: dict[tuple[int, int], frozenset[str] | None] = {}
         self._parts: dict[tuple[int, int], tuple[bool, bool]] = {}
         self._rebuilt: OrderedDict[tuple[Any, ...], Rebuilt | None] = OrderedDict()
         self._asked: OrderedDict[str, Word] = OrderedDict()
@@ -295,6 +296,7 @@ class Replay:
         gate, places = self._differences(old, new)
         is_unasked = body.inputs.unasked
         by_rights = is_unasked and rights.digest != body.rights
+        gate = gate and (is_unasked or self._may_concern(body, old, new))
         if not (gate or places or by_rights):
             return self._as_recorded(body, rights, observed=observed, new=new)
         return self._rebuild(body, old, new, mode, observed)
@@ -326,6 +328,19 @@ class Replay:
             places = (one.paths, one.commands, one.urls) != (other.paths, other.commands, other.urls)
             self._parts[key] = gate, places
         return self._parts[key]
+
+    def _may_concern(self, body: CallBody, old: Ruling, new: Ruling) -> bool:
+        """Whether what differs at the gate may be about this call: not where the policies say other things of other
+        tools alone."""
+        key = id(old), id(new)
+        if key not in self._about:
+            self._about[key] = None if self._given or old.version != new.version else _tools_that_differ(old, new)
+        names = self._about[key]
+        if names is None or body.inputs.inner:
+            return True
+        said = written_in(body)
+        called = (body.tool, body.tool.rpartition("/")[2], said.name, *body.inputs.called)
+        return said.text is not None or any(name.casefold() in names for name in called)
 
     def _rebuild(self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None, observed: bool) -> _Made | Missing:
         rights = new.rights(body)
@@ -511,8 +526,37 @@ class Replay:
                 if self._ruling is None or self._ruling.policy.digest == body.policy
                 else Unknown(entry.seq, "policy")
             )
-        gate, _ = self._differences(old, self._new(old, body))
-        return Unknown(entry.seq, "tools") if gate else Same(entry.seq)
+        new = self._new(old, body)
+        gate, _ = self._differences(old, new)
+        if not gate:
+            return Same(entry.seq)
+        if body.digest.startswith("keyed:"):
+            return Unknown(entry.seq, "redacted")
+        was, would = self._sites.pass_on(old, body), self._sites.pass_on(new, body)
+        if was is None or would is None or was != (body.rule, body.params):
+            return Unknown(entry.seq, "tools")
+        if would == was:
+            return Same(entry.seq)
+        before, after = Word("passed", *_passed(body, was)), Word("passed", *_passed(body, would))
+        kind: Kind = "repaired" if body.rule == "proxy:left" else "arguments" if would[1] != was[1] else "rule"
+        return Change(entry.seq, entry.at, body.caller, before, after, (kind,), body.emission)
+
+
+def _tools_that_differ(old: Ruling, new: Ruling) -> frozenset[str] | None:
+    """The tools of which two policies say different things, by all their names; None where more than that differs."""
+    was, now = content_of(old.policy), content_of(new.policy)
+    others = (was.keys() | now.keys()) - {"settings", "tools"}
+    if dict(old.packs) != dict(new.packs) or any(was.get(name) != now.get(name) for name in others):
+        return None
+    one, other = old.policy.tools, new.policy.tools
+    changed = [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
+    rules = [tools[name].rules for name in changed for tools in (one, other) if name in tools]
+    names = (*changed, *(name.rpartition("/")[2] for name in changed), *(name for rule in rules for name in rule.names))
+    return frozenset(name.casefold() for name in names)
+
+
+def _passed(body: CallBody, made: tuple[str, Any]) -> tuple[str, bool, str, Any]:
+    return made[0], False, body.tool, made[1]
 
 
 def _missing(body: CallBody) -> Missing | None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.secrets import Redactor
@@ -27,6 +27,7 @@ from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.learn.history import Definition, Definitions
 from rightcall.learn.rulings import STRICT, Ruling
 from rightcall.policy.types import Decision, Request
+from rightcall.proxy.gates import Gates, Settler
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remembered_tools
 from rightcall.record.tables import CallBody
@@ -90,6 +91,7 @@ class Sites:
         self._places: dict[tuple[str, str], dict[str, str]] = {}
         """By integration and server: the definition of each tool as it was last called there."""
         self._known_at: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+        self._gates: dict[tuple[int, str], Gates] = {}
         self._memory = MemoryStore()
         self._redactor = Redactor(b"replay")
 
@@ -183,6 +185,24 @@ class Sites:
 
     def _root_of(self, ruling: Ruling) -> str:
         return ruling.root if ruling.root and os.path.isdir(ruling.root) else self._root
+
+    # The proxy
+
+    def pass_on(self, ruling: Ruling, body: CallBody) -> tuple[str, Any] | None:
+        """What the proxy would do about a native call, given the tools that were named: the rule, and the arguments
+        that the client gets. None where nobody can say."""
+        if body.origin == "text" or not self._given or body.tool not in self._given:
+            return None
+        key = id(ruling), body.provider
+        if key not in self._gates:
+            self._gates[key] = Gates(ruling.policy, body.provider)
+        gate = self._gates[key].of(json.encode(list(self._given.values())))
+        if gate is None:
+            return None
+        said = body.params if body.emission is None else body.emission
+        _, did = Settler(gate).native(body.written or body.tool, said, "replay")
+        call = did.verdict.call or did.verdict.found
+        return f"proxy:{did.fate}", None if call is None else call.arguments
 
     # The executor
 
