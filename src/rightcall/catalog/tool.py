@@ -19,6 +19,10 @@ ALL_EFFECTS: frozenset[Effect] = frozenset[Effect](("read", "write", "execute", 
 """What a tool that declares nothing counts as: everything."""
 
 
+HOST_OWN = "host"
+"""The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
+
+
 class PackTool(Struct, frozen=True, omit_defaults=True):
     """What a pack or the policy file says of one tool. `pack` is the pack's name, or `policy` for the policy file.
 

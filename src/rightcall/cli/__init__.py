@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "store": "Move the store to a PostgreSQL server, prepare its tables, print its roles",
     "learn": "Learn from the audit log what models get wrong, and propose a rule pack",
     "stats": "Show how tools were used: calls, success, times and refusals",
+    "replay": "Decide recorded calls again under another policy, and show what would change",
     "ask": "Ask a model about this folder; it reads the code until it can answer",
     "route": "Show which tool a request would be routed to, and why",
     "requests": "Inspect saved requests",

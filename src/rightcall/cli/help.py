@@ -46,6 +46,7 @@ GROUPS: Final = {
         "store",
         "stats",
         "learn",
+        "replay",
     ),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
@@ -64,6 +65,7 @@ PAGES: Final = {
     "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
     "learn": "operate/learn.md",
+    "replay": "operate/replay.md",
     "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
@@ -97,6 +99,7 @@ Exit code 1:
   approvals approve       the call was shown and not approved
   audit verify            a record was changed, removed or moved
   audit prune, adopt      you declined
+  replay                  a change that `--fail-on` names occurs
   install, uninstall      you declined, or there was nothing to wrap
   doctor, status          something does not work
   sandbox doctor          the sandbox does not work, or does not stop everything

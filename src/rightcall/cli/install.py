@@ -767,8 +767,8 @@ def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
     lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
     if one["ignored"]:
         settings = many(len(one["ignored"]), "setting")
-        told = f"{settings} ignored until you trust the policy: rightcall trust {escaped(shlex.quote(one['policy']))}"
-        lines += hang(f"  {style.tint('!', 'yellow')} ", told, style)
+        lines += hang(f"  {style.tint('!', 'yellow')} ", f"{settings} ignored until you trust the policy:", style)
+        lines.append(f"      rightcall trust {escaped(shlex.quote(one['policy']))}")  # whole, so that it can be pasted
     for gap in one["unenforced"]:
         lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
     return lines

@@ -203,10 +203,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
     beside = request.commanded or request.findings or request.origin
     turn = str(redactor.label(request.turn)) if request.turn else ""
-    if not (request.paths or request.inner or request.asks or request.approval or beside):
+    if not (request.paths or request.inner or request.asks or request.rehearse or request.approval or beside):
         plain = Inputs(
             own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
             unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired, turn=turn,
+            guesses=request.guesses,
         )  # fmt: skip
         return NO_INPUTS if plain == NO_INPUTS else plain
 
@@ -220,10 +221,11 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
     return Inputs(
         own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
-        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
+        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)),
+        rehearse=tuple(sorted(request.rehearse)), repaired=request.repaired,
         paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
-        outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
-        partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
+        guesses=request.guesses, outside=request.outside, linked=request.linked, inner=request.inner,
+        approval=request.approval, partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
         findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
         server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
         turn=turn,

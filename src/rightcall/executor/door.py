@@ -78,7 +78,7 @@ from rightcall.record.memory import (
     store_path,
     store_place,
 )
-from rightcall.record.notes import note_policy, packs_digest, policy_note
+from rightcall.record.notes import decider_of, note_policy, note_seen, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ log = LateLog()
 
 _LOOKS = 0.1
 """Seconds between two looks at the policy file."""
+_MOST_SEEN = 10_000
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 _DONE = Result(True)
@@ -214,6 +215,8 @@ class Door:
         """Where it says that the folder is paused: its policy, and so its store, may be gone."""
         self._renew_redactor()
         self._loops = LoopNews()
+        self._seen: set[tuple[str, str]] = set()
+        self._asked: set[tuple[str, str]] = set()
         self._note_policy("loaded")
 
     @classmethod
@@ -551,7 +554,25 @@ class Door:
         tables.begun(seq, elsewhere=self._setup.elsewhere)
         return Admission(decision, seq, hash=tables.head()[1])
 
+    def _tell_seen(self, asked: Asked, admission: Admission) -> None:
+        """A tool of the host's own that was called and did not run is noted, once. Those of servers are remembered as
+        they were listed, and a hook's are known."""
+        tool = asked.tool
+        if tool is None or not tool.definition or tool.definition == NOT_TOLD or asked.body.inputs.space:
+            return
+        if asked.observed or admission.decision.kind == "allow" or admission.decision.rule == PAUSED.rule:
+            return
+        key = asked.body.tool, tool.definition
+        if key in self._seen or self._setup.elsewhere or admission.call == 0 or len(self._seen) >= _MOST_SEEN:
+            return
+        if admission.decision.kind == "ask" and key not in self._asked:  # whoever is asked once is mostly answered
+            self._asked.add(key)
+            return
+        self._seen.add(key)
+        record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
+
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
+        self._tell_seen(asked, admission)
         request = None if isinstance(asked.request, Decision) else asked.request
         observed = asked.observed and admission.decision.rule != PAUSED.rule
         if admission.decision.rule == LOOP and request is not None and not observed:
@@ -660,7 +681,8 @@ class Door:
         packs = pack_digests((*self._policy.current.packs, *self._packs))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._packs_digest = packs_digest(packs)
-        record_later(self.store, lambda tables: note_policy(tables, note, digest))
+        decider = decider_of(self._policy.current, self._protected, self._file, self.root)
+        record_later(self.store, lambda tables: note_policy(tables, note, digest, decider))
 
 
 def _decide(request: Request, facts: Facts) -> Decision:

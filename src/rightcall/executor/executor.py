@@ -43,6 +43,7 @@ from rightcall.record.notes import (
     PlanStep,
     Routed,
     confirm_routing,
+    decider_of,
     note_diagnosis,
     note_message,
     note_policy,
@@ -154,6 +155,7 @@ class Executor:
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
         self._way: _Way | None = None
+        self._seen: set[tuple[str, str]] = set()
 
     @classmethod
     @suggest_keywords
@@ -495,7 +497,7 @@ class Executor:
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
             toolbox, store, self._cache, self._redactor, self.root, on_stage=self._setup.on_stage, tighter=tighter,
-            until=until, loops=way.loops, held=self._held,
+            until=until, loops=way.loops, held=self._held, seen=self._seen,
         )  # fmt: skip
         written = written.checked_by(toolbox.gate)
         who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
@@ -619,7 +621,8 @@ class Executor:
             return
         packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
-        self._store.later(lambda tables: note_policy(tables, note, digest))
+        decider = decider_of(self._policy.current, self._toolbox.protected, self._policy_file, self.root)
+        self._store.later(lambda tables: note_policy(tables, note, digest, decider))
 
 
 def _names_one(call: Any, toolbox: Toolbox) -> bool:

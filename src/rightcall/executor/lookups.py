@@ -98,7 +98,9 @@ def make_refusal(here: Here, who: Who, lookup: Lookup) -> CallBody:
     """How a refusal is recorded."""
     whole, given = full_name(here.space, lookup.method), dict(lookup.params)
     body = fault_body(Written(_verdict(whole, given), whole), who, here.redactor)
-    return replace(body, tool=whole, wire=here.host, rights=here.rights.rights.digest, inputs=UNASKED)
+    return replace(
+        body, tool=whole, wire=here.host, rights=here.rights.rights.digest, inputs=replace(UNASKED, space=here.space)
+    )
 
 
 def _deny_question(request: Request) -> Decision | None:

@@ -71,7 +71,8 @@ from rightcall.record.admission import (
     refuse,
 )
 from rightcall.record.memory import Held
-from rightcall.record.tables import UNASKED, CallBody, EndBody, Planned, Store, Tables
+from rightcall.record.notes import note_seen
+from rightcall.record.tables import CallBody, EndBody, Planned, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
@@ -88,6 +89,7 @@ _LONGEST_STATE = 1000
 _SHORTEST = 0.001
 """Seconds of a call whose time is over: it is begun, since that is recorded, and stopped."""
 _LOOKS = 3
+_MOST_SEEN = 10_000
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
 UNSTEADY = Decision(
@@ -111,6 +113,8 @@ class Pipeline(Struct, frozen=True, eq=False):
     loops: LoopNews | None = None
     held: tuple[Held, ...] = ()
     """The root as it was when the executor was opened."""
+    seen: set[tuple[str, str]] | None = None
+    """Tools that were called and did not run, by name and definition, as far as they are noted."""
 
     async def run(self, written: Written, who: Who, approval: str | None = None) -> Outcome:
         """The whole way of one call."""
@@ -122,6 +126,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool, rehearsal)
         tell_people(admission, request)
+        if tool is not None and admission.call and admission.decision.kind != "allow" and tool.behind is None:
+            self._tell_seen(tool)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
             if self.loops is not None and admission.decision.rule == LOOP and tool is not None:
@@ -154,7 +160,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = self._request(written, found, rights, approval, who)
+                request = self.request_for(written, found, rights, approval, who)
                 if isinstance(request, Decision) or found is None:
                     return request, ""
                 if found.touches:
@@ -184,7 +190,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         state = await self._state(request, found)
         return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
-    def _request(
+    def request_for(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         """The request that the policies judge, or why there can be none."""
@@ -216,7 +222,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         done: list[Admission] = []
         try:
             if isinstance(request, Decision) or found is None:
-                work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE)
+                work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE, found)
                 needs = partial(refusal_needs, who.caller, written.digest)
             else:
                 body = self._recorded(call_body(written, who, request, self.redactor), request)
@@ -246,6 +252,15 @@ class Pipeline(Struct, frozen=True, eq=False):
         except Exception:
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(decision, 0)
+
+    def _tell_seen(self, tool: Equipped) -> None:
+        """A tool that was called and did not run is noted, once; ours are known."""
+        if self.seen is None or tool.local is None or tool.local.about is not None or len(self.seen) >= _MOST_SEEN:
+            return
+        key = tool.tool.name, tool.definition
+        if key not in self.seen:
+            self.seen.add(key)
+            record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
         """The record, with the tool called as policy and audit call it: here that is its own name."""
@@ -290,10 +305,14 @@ class Pipeline(Struct, frozen=True, eq=False):
         )  # fmt: skip
         return str(told.value) if told.ok else f"{UNKNOWN} {urandom(16).hex()}"
 
-    def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
+    def _refusal(
+        self, written: Written, who: Who, decision: Decision, found: Equipped | None
+    ) -> Callable[[Tables], Admission]:
         rights = self.toolbox.rights_of(who.caller)
         body = self._recorded(call_body(written, who, None, self.redactor))
-        body = replace(body, rights=rights.digest, inputs=UNASKED)
+        definition = "" if found is None else found.definition[:16]
+        inputs = replace(body.inputs, unasked=True)
+        body = replace(body, rights=rights.digest, inputs=inputs, definition=definition)
         decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
         digest, most = written.digest, rights.quarantine
         now = self.store.clock.now()

@@ -166,6 +166,8 @@ def build_request(
         called=rules.names,
         repeatable=rules.repeatable or is_repeatable(rights, tool.name),
         asks=tighter.ask,
+        rehearse=tighter.rehearse,
+        guesses=equipped.guesses,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,

@@ -20,7 +20,7 @@ from rightcall.base.text import escaped, regex
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.sources import flatten
-from rightcall.catalog.tool import ALL_EFFECTS, Pack, PackTool
+from rightcall.catalog.tool import ALL_EFFECTS, HOST_OWN, Pack, PackTool
 from rightcall.errors import RightCallError
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, names_meant
 from rightcall.gate.gate import Gate, arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
@@ -106,9 +106,6 @@ UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=None, touches=Fal
 _DESCRIBED = {"claude-code": "claude", "claude-agent-sdk": "claude"}
 """Hosts whose own tools a pack describes. It is not laid over them, since a host knows better: only whether another
 pack means the same tool is seen from it."""
-
-HOST_OWN = "host"
-"""The pack of a tool that is a host's own. What we say of it may change with our version, which is no news of it."""
 
 
 def unknown_tool(server: Server | None, name: str, *, listed: bool = False) -> Equipped:

@@ -181,7 +181,7 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
     here: Here | None = None
     bare: str = ""
 
-    def _request(
+    def request_for(
         self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         del rights  # those in `here` say more
@@ -192,7 +192,8 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
         assert self.here is not None
-        return replace(body, tool=recorded_name(self.here, body.tool, request), wire=self.here.host)
+        inputs = replace(body.inputs, space=self.here.space, runs_here=True)
+        return replace(body, tool=recorded_name(self.here, body.tool, request), wire=self.here.host, inputs=inputs)
 
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         if request.definition == NOT_TOLD and tables.definition(request.tool) is None:

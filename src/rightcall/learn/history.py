@@ -6,13 +6,25 @@ is, only one page of it is held, and no store is kept waiting while somebody wor
 """
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from heapq import merge
 from itertools import islice
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from msgspec import DecodeError, Struct
-from msgspec.json import decode
+from msgspec.json import Decoder, decode
 
-from rightcall.record.tables import AuditEntry, CallBody, EndBody, EntryKind, Tables, read_call, read_end, read_note
+from rightcall.record.tables import (
+    AuditEntry,
+    CallBody,
+    EndBody,
+    EntryKind,
+    Tables,
+    read_call,
+    read_end,
+    read_note,
+    written,
+)
 
 T = TypeVar("T")
 
@@ -71,8 +83,12 @@ class RecordedEnd(Struct, frozen=True):
 
 
 def stream_entries(store: Readable, after: int = 0) -> Iterator[AuditEntry]:
-    """Every record above a number that is there when it begins, in order."""
-    last = store.look(lambda tables: tables.head()[0])
+    """Every record above a number that is there when it begins, in the order in which they were written. Where several
+    nodes write, their numbers tell no order among them: then the time does, which is the database's."""
+    chains, last = store.look(lambda tables: (tables.chains(), tables.head()[0]))
+    if chains is not None and len(chains) > 1:
+        yield from _by_time(store, after)
+        return
     while after < last:
         page = store.look(lambda tables, first=after: list(islice(tables.entries(first), PAGE)))
         if not page:
@@ -82,6 +98,57 @@ def stream_entries(store: Readable, after: int = 0) -> Iterator[AuditEntry]:
                 return
             yield entry
         after = page[-1].seq
+
+
+_MOST_MERGED: Final = 20_000
+"""Records of several nodes that are put in order at a time."""
+_LEAST_STEP, _FIRST_STEP, _MOST_STEP = timedelta(seconds=1), timedelta(minutes=5), timedelta(days=7)
+
+
+def _by_time(store: Readable, after: int) -> Iterator[AuditEntry]:
+    """One stretch of time after the other, as long as fits: within each, the chains of all nodes are merged."""
+    wall, first = store.look(lambda tables: (tables.wall(), next(iter(tables.entries(after)), None)))
+    if first is None:
+        return
+    since: str | None = None
+    until, step = first.at, _FIRST_STEP
+    while since is None or since <= wall:
+        page = _stretch(store, after, since, until)
+        if len(page) > _MOST_MERGED and since is not None and step > _LEAST_STEP:
+            step = max(_LEAST_STEP, step / 8)
+            until = _later(since, step)
+            continue
+        yield from _merged(page)
+        step = min(_MOST_STEP, step * 4) if len(page) < _MOST_MERGED // 8 else step
+        since, until = until, _later(until, step)
+
+
+def _stretch(store: Readable, after: int, since: str | None, until: str) -> list[AuditEntry]:
+    return store.look(lambda tables: list(tables.entries(after, until, since)))
+
+
+def _later(wall: str, step: timedelta) -> str:
+    return written((datetime.fromisoformat(wall).replace(tzinfo=UTC) + step).timestamp())
+
+
+class _Moment(Struct, frozen=True):
+    now: int = 0
+
+
+_read_moment = Decoder(_Moment).decode
+
+
+def _merged(page: list[AuditEntry]) -> Iterator[AuditEntry]:
+    """Records of several nodes in one order: each node's own stays as it is."""
+    chains: dict[int, list[tuple[int, int, AuditEntry]]] = {}
+    for entry in page:
+        chain = chains.setdefault(entry.node, [])
+        moment = _attempt(_read_moment, entry.body) if entry.kind in CALL_KINDS or entry.kind == "answer" else None
+        at = round(datetime.fromisoformat(entry.at).replace(tzinfo=UTC).timestamp() * 1000) * 1_000_000
+        at = moment.now if moment is not None and moment.now else at
+        chain.append((max(at, chain[-1][0]) if chain else at, entry.seq, entry))
+    for _, _, entry in merge(*chains.values(), key=lambda one: one[:2]):
+        yield entry
 
 
 def stream_calls(store: Readable, span: Span = ALL, after: int = 0) -> Iterator[RecordedCall | RecordedEnd]:
@@ -153,7 +220,10 @@ class Definitions:
 
     def of_call(self, body: CallBody) -> Definition | None:
         """The definition that a call was checked against; None where no record holds it."""
-        return self._known.get((body.tool, body.definition[:DIGEST])) if body.definition else None
+        return self.find(body.tool, body.definition) if body.definition else None
+
+    def find(self, tool: str, digest: str) -> Definition | None:
+        return self._known.get((tool, digest[:DIGEST]))
 
     def last(self, tool: str) -> Definition | None:
         """What a tool was when it was last seen or accepted."""

@@ -114,6 +114,8 @@ class Request(Struct, frozen=True):
     dry_run: bool = False
     asks: frozenset[Effect] = frozenset()
     """Effects for which its maker wants a person asked, also where the policy would not."""
+    rehearse: frozenset[Effect] = frozenset()
+    """Effects of which its maker wants no more than a dry run, also where the policy would run it."""
     truncated: bool = False
     repaired: bool = False
     confidence: float = 1.0
@@ -123,6 +125,8 @@ class Request(Struct, frozen=True):
     """What they are below: the root after every link. Empty where no path had to be followed."""
     alone: bool = False
     """Whether each was seen to have no second name, or not to be there."""
+    guesses: bool = False
+    """Nobody said which arguments are paths: those count that are named like one."""
     outside: tuple[str, ...] = ()
     """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False

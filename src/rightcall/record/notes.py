@@ -19,9 +19,10 @@ from msgspec import DecodeError, MsgspecError, Struct, json
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from rightcall import LateLog
+from rightcall import LateLog, __version__
 from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import server_key
 from rightcall.record.shelf import shelf_of
 from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode
@@ -207,17 +208,80 @@ def packs_digest(packs: dict[str, str]) -> str:
     return sha256(json.encode(sorted(packs.items()))).hexdigest()[:16] if packs else ""
 
 
+class Decider(Struct, frozen=True):
+    """What decides calls besides their record: kept once in a store, so that they can be decided again."""
+
+    policy: Policy
+    protected: tuple[str, ...] = ()
+    """Paths that no call may touch, whatever the policy says."""
+    root: str = ""
+    folder: str = ""
+    """The folder of the policy, where that is not the root: patterns count from both."""
+
+
+def decider_of(policy: Policy, protected: tuple[str, ...], file: str | None, root: str) -> Decider:
+    """`file` is where the policy came from, if from a file."""
+    folder = root if file is None else os.path.dirname(os.path.abspath(file))
+    return Decider(policy, protected, root, "" if folder == root else folder)
+
+
 _POLICY = "(policy)"
-"""Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it."""
+"""Under this name the digest of the policy that was noted last is kept beside those of the tools; no tool has it. With
+a digest behind it: the number of the record that holds what such a policy says."""
 
 
-def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
+def note_policy(tables: Tables, note: NoteBody, digest: str, decider: Decider | None = None) -> None:
     """Which policy is in force and whose word it is, or why an edit was not taken. A process that finds the one before
     it notes nothing: hooks and commands come and go with every call."""
-    if note.what == "loaded" and tables.definition(_POLICY) == digest:
+    is_known = tables.definition(_POLICY) == digest
+    key = "" if decider is None or note.what != "loaded" else f"{_POLICY} {_decider_key(decider, digest)}"
+    is_kept = not key or _is_there(tables, tables.definition(key))
+    if note.what == "loaded" and is_known and is_kept:
         return
     tables.pin(_POLICY, digest if note.what == "loaded" else "")
-    tables.append("policy", 0, encode(note))
+    if decider is not None and not is_kept:
+        note = replace(note, data=note.data | _decider_data(decider))
+    seq = tables.append("policy", 0, encode(note))
+    if not is_kept:
+        tables.pin(key, str(seq))
+
+
+def _is_there(tables: Tables, number: str | None) -> bool:
+    """Whether a record still stands: it may have been pruned."""
+    return number is not None and number.isdecimal() and tables.entry(int(number)) is not None
+
+
+def _decider_key(decider: Decider, digest: str) -> str:
+    said = [digest, __version__, decider.protected, decider.folder, decider.root]
+    return sha256(json.encode(said)).hexdigest()[:16]
+
+
+def _decider_data(decider: Decider) -> dict[str, Any]:
+    """Nothing where it holds a secret: then its calls can only be decided again with the same file."""
+    from rightcall.base.secrets import Redactor  # late, both: once for each policy of a store
+    from rightcall.policy.content import content_of
+
+    content = content_of(decider.policy)
+    data: dict[str, Any] = {"version": __version__, "protected": decider.protected}
+    data |= {name: value for name in ("root", "folder") if (value := getattr(decider, name))}
+    data |= {"notify": True} if decider.policy.settings.approvals.notify else {}
+    plain = json.decode(json.encode(content))
+    return data | {"content": plain} if Redactor(b"none").value(plain) == plain else data
+
+
+SEEN: Final = "seen"
+_SEEN = "(seen) "
+
+
+def note_seen(tables: Tables, tool: str, digest: str, described: str) -> None:
+    """What a tool is that was called and did not run: a tool that runs is pinned, which says it too. Without it nobody
+    could check the call again."""
+    key = f"{_SEEN}{digest[:16]} {tool}"
+    if tables.definition(tool) == digest or tables.definition(key) is not None:
+        return
+    tables.pin(key, digest)
+    data = {"tool": tool, "definition": digest, "described": described}
+    tables.append("definition", 0, encode(NoteBody(SEEN, data=data)))
 
 
 # ── known tools ──
@@ -390,7 +454,7 @@ def known_definitions(tables: Tables) -> dict[tuple[KnownKind, str], Known]:
     found: dict[tuple[KnownKind, str], list[Sighting]] = {}
     for entry in reversed(tables.newest(_MOST_READ, ("definition",))):
         read = _read(entry)
-        if read is not None:
+        if read is not None and read[1].what != SEEN:
             found.setdefault(read[0], []).append(read[1])
     return {
         (kind, name): Known(kind, name, tuple(seen))

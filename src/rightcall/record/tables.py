@@ -47,9 +47,12 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     """What it touches has a state that nobody could tell: answers were compared instead."""
     dry_run: bool = False
     asks: tuple[str, ...] = ()
+    rehearse: tuple[str, ...] = ()
     repaired: bool = False
     paths: tuple[str | tuple[str, str], ...] = ()
     """Each as it was written and as it was resolved; one text where both are the same."""
+    guesses: bool = False
+    """They are guessed from the names of the arguments."""
     outside: tuple[str, ...] = ()
     linked: bool = False
     inner: tuple[str, ...] = ()
@@ -63,6 +66,12 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     """and the paths in them: as written, as resolved, and whether they are written to."""
     server: tuple[str, str] = ("", "")
     """The server that would run it, and the digest of how it is reached."""
+    space: str = ""
+    """The server by the name that its door has for it,"""
+    folder: str = ""
+    """and where the host worked, if not in the root."""
+    runs_here: bool = False
+    """We ran it ourselves, although a door judged it."""
     unpinned: bool = False
     """The definition was not compared with an earlier one."""
     unasked: bool = False

@@ -38,7 +38,7 @@ from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
-from rightcall.record.notes import note_policy, policy_note
+from rightcall.record.notes import Decider, note_policy, policy_note
 from rightcall.record.tables import CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
 from rightcall.server.metering import Spent
@@ -550,7 +550,7 @@ class Recording:
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
         """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
         note, digest = policy_note(what, policy, pack_digests(policy.packs), problem)
-        self.store.later(lambda tables: note_policy(tables, note, digest))
+        self.store.later(lambda tables: note_policy(tables, note, digest, Decider(policy)))
 
     def _take(self, facts: Facts, weights: list[int]) -> None:
         with self._lock:

@@ -155,7 +155,7 @@ def test_a_policy_that_nobody_trusts_is_told_of(home: Path, run: Runner) -> None
     run("install", "claude-code", "--yes")
     file = home / "work" / "rightcall.toml"
     file.write_text('[policy]\nstage = "full"\nwrite = "allow"\n')
-    assert f"2 settings ignored until you trust the policy: rightcall trust {file}" in run("status", columns=200).out
+    assert f"2 settings ignored until you trust the policy:\n      rightcall trust {file}\n" in run("status").out
     assert run("status", "--json").json["installed"][0]["ignored"] == ["policy.stage", "policy.write"]
     run("trust", "--yes")
     assert "ignored" not in run("status").out

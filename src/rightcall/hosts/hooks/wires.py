@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.catalog.packs import load_pack
-from rightcall.catalog.tool import PackTool
-from rightcall.executor.rights import HOST_OWN
+from rightcall.catalog.tool import HOST_OWN, PackTool
 from rightcall.hosts.hooks.place import TRIAL
 from rightcall.types import Effect, Rules
 
