@@ -1,5 +1,7 @@
 """Forms: dates and numbers as models write them, declared by a pack, and what each means."""
 
+from typing import Any
+
 import pytest
 
 from rightcall import Gate
@@ -50,7 +52,7 @@ forms.minutes = ["h * 60", "min * 1"]
 """
 
 
-def book(arguments):
+def book(arguments: dict[str, Any]) -> Any:
     return Gate(TOOLS, packs=[read_pack_text(PACK)]).check("book", arguments)
 
 

@@ -170,3 +170,14 @@ def test_the_audit_log_is_read_without_naming_its_tools(run: Runner, tmp_path: P
     store.close()
     done = run("learn", "--store", str(tmp_path / "audit.db"))
     assert "cargo means subject" in done.out, done.out + done.err
+
+
+def test_examples_show_no_secrets(run: Runner, given: tuple[str, ...]) -> None:
+    lines = [json.loads(line) for line in Path("calls.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["name"] == "send_note":
+            line["arguments"]["api_key"] = "hunter2hunter2"
+    Path("calls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run(*given, "--json")
+    assert done.json["proposals"][0]["examples"]
+    assert "hunter2" not in done.out

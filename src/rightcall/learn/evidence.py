@@ -8,7 +8,7 @@ others that work, so that made-up names are no sources either.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -62,6 +62,10 @@ class Example(NamedTuple):
     meant: Any
 
 
+MakeExample = Callable[[], Example]
+"""Few corrections become examples, so one is made only where it is kept."""
+
+
 class Support:
     """How often one meaning was seen."""
 
@@ -78,7 +82,7 @@ class Support:
         self.shown: Counter[str] = Counter()
         self.examples: list[Example] = []
 
-    def add(self, emitted: Emitted, shown: str, example: Example | None) -> None:
+    def add(self, emitted: Emitted, shown: str, example: MakeExample | None) -> None:
         self.total += 1
         caller, context = source_of(emitted)
         if self.by_caller[caller] < CAP and self.by_context[context] < CAP:
@@ -94,8 +98,8 @@ class Support:
             self.shown[shown] += 1
         if example is not None and len(self.examples) < _MOST_EXAMPLES:
             known = {one.caller for one in self.examples}
-            if example.caller not in known or self.total > CAP:
-                self.examples.append(example)
+            if caller not in known or self.total > CAP:
+                self.examples.append(example())
 
 
 def source_of(emitted: Emitted) -> tuple[str, str]:
@@ -141,7 +145,7 @@ class Book:
         if self._plain[retry.after.caller]:
             self._plain[retry.after.caller] -= 1
 
-    def note(self, clue: Clue, emitted: Emitted, example: Example | None = None) -> None:
+    def note(self, clue: Clue, emitted: Emitted, example: MakeExample | None = None) -> None:
         key = key_of_clue(clue)
         known = self.clues.get(key)
         if known is None:

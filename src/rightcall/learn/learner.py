@@ -8,11 +8,13 @@ Deterministic: the same history gives the same answer, in the same order.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from rightcall.base.json.marks import is_object
+from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import read_pack_text
 from rightcall.learn.bench import Bench
 from rightcall.learn.clues import Clue, clues
@@ -104,13 +106,13 @@ def _read(history: History, bench: Bench, progress: Callable[[], object], *, aga
 
 def _note(one: Retry | GivenUp, book: Book, bench: Bench) -> None:
     for clue in _unknown_tools(one.mistake):
-        book.note(clue, one.mistake.emitted, _example(one))
+        book.note(clue, one.mistake.emitted, partial(_example, one))
     if isinstance(one, GivenUp):
         return
     book.note_retry(one)
     found = unread_clues(one) if one.mistake.verdict is None else clues(one, bench)
     for clue in dict.fromkeys(found):  # the same in each item of a list is one
-        book.note(clue, one.mistake.emitted, _example(one))
+        book.note(clue, one.mistake.emitted, partial(_example, one))
 
 
 def _unknown_tools(mistake: Mistake) -> Iterator[Clue]:
@@ -133,11 +135,12 @@ def _example(one: Retry | GivenUp) -> Example:
     )
 
 
-def _short(value: object) -> object:
-    """A value that an example can hold."""
-    from msgspec import json
+_REDACTOR: Final = Redactor(b"examples")
 
+
+def _short(value: object) -> object:
+    """A value that an example can hold: without secrets, and not long."""
     try:
-        return value if len(json.encode(value)) <= _LONGEST_EXAMPLE else "(too long to be shown)"
+        return _REDACTOR.value(value) if len(json.encode(value)) <= _LONGEST_EXAMPLE else "(too long to be shown)"
     except (TypeError, ValueError, RecursionError):
         return "(cannot be shown)"

@@ -28,7 +28,7 @@ _UNCLEAR, _UNCLEAR_SHARE, _UNCLEAR_VALUES, _UNCLEAR_MOST = 8, 0.05, 6, 0.3
 counts as misleading."""
 _CORRECTED: Final = 0.4
 """A tool is not missing where a larger part of its calls was followed by that of another."""
-_SWITCHED, _SWITCHED_SHARE = 4, 0.05
+_SWITCHED: Final = 4
 _LEAST_SHOWN: Final = 2
 """Values that must have been seen in a form: one alone may stand for itself."""
 _MOST: Final = 500
@@ -218,7 +218,7 @@ def _switched(book: Book) -> Iterator[Proposal]:
         best = max(meant, key=lambda text: (meant[text].counted, text))
         support, others = meant[best], sum(one.counted for text, one in meant.items() if text != best)
         enough = support.counted >= _SWITCHED and support.counted >= AGREE * (support.counted + others)
-        if enough and support.total >= _SWITCHED_SHARE * book.calls[key.given]:
+        if enough:
             yield _made(Key("switch", key.given, "", key.given), json.decode(best), support, book, None, others)
 
 
