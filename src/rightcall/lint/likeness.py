@@ -319,7 +319,9 @@ def resemblance(one: str, other: str) -> str | None:
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
-    if _one_letter_apart(one, other):
+    if _one_letter_apart(one, other) or [word.replace("z", "s") for word in mine] == [
+        word.replace("z", "s") for word in theirs
+    ]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
 

@@ -162,7 +162,12 @@ def _format(argument: Argument, text: str) -> Iterator[Hit]:
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)
-        if found is None or is_example(text, found.start()) or (name.startswith("date") and _OTHER_FORMS.search(text)):
+        shown = "YYYY" in (found[0] if found else "")
+        if (
+            found is None
+            or (is_example(text, found.start()) and not shown)
+            or (name.startswith("date") and _OTHER_FORMS.search(text))
+        ):
             continue
         yield Hit(
             "RC302",

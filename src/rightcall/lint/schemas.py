@@ -242,11 +242,7 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
     for one in kinds:
         if isinstance(one, str) and one not in _TYPES:
             if one.lower() in _TYPES or one.lower() in _FOREIGN:
-                right = (
-                    one.lower()
-                    if one.lower() in _TYPES
-                    else _FOREIGN[one.lower()] or "nothing: leave `type` out"
-                )
+                right = one.lower() if one.lower() in _TYPES else _FOREIGN[one.lower()] or "nothing: leave `type` out"
                 yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
             else:
                 yield Hit(
