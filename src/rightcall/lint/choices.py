@@ -42,9 +42,7 @@ _LEAD: Final = re.compile(
 )
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
-    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|use|with|from|between|accepts?|takes?|values?|options?|in|to|by|a|"
-    r"an))\s*$",
-    re.IGNORECASE,
+    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
 )
 _TOLD_SINGLY: Final = re.compile(r"\(\s*['\"`]([A-Za-z][\w-]{0,30})['\"`]\s*\)")
 _BULLETS: Final = re.compile(

@@ -217,7 +217,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     )
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
-        if not described and not lone and not argument.schema.get("enum"):
+        inside = argument.depth > 0 and name.lower() in ("value", "input", "string", "field")
+        if not described and not lone and not inside and not argument.schema.get("enum"):
             yield Hit(
                 "RC112",
                 f"argument {quote_name(name)} says nothing, and has no description",
