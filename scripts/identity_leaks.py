@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import base64
 import json
+import logging
 import os
 import re
 import subprocess
@@ -34,10 +35,15 @@ from identity.providers import CERTIFIED, CONSOLE, CONSOLE_SECRET, Provider, cli
 from identity.sdk_client import Storage, sdk_client
 
 PEOPLE = 20
+_WORD = re.compile(r"[\w~%+/=.-]{12,}")
 _LINK = re.compile(r"https?://\S+")
 _HREF = re.compile(r'(?:href|src)="(/[^"#]*)"')
 LINES = f'client_id = "{CONSOLE}"\nclient_secret_env = "CONSOLE_SECRET"\nlogin_scopes = ["openid", "email", "groups"]\n'
 TOOLS = ("tools_echo", "notes_write", "notes_whoami")
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+READ = {"type": "function", "function": {"name": "read_file", "parameters": PATH}}
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+NAMED = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "tools_echo"}
 SHORTEST = 12
 """Characters of what is looked for: less than that would be found by chance."""
 
@@ -135,18 +141,22 @@ class Company:
             self.traces.add("answers", f"{answer.headers}\n{answer.text}")
 
     def work(self, tokens: list[str], calls: int) -> None:
-        meta = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        named = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "tools_echo"}
-        accept = {"accept": "application/json, text/event-stream", **named}
-        with httpx.Client(headers=accept, timeout=60) as client:
+        """Calls at the gateway, and every second one at the proxy, whose model gets most of them wrong."""
+        with httpx.Client(headers={"accept": "application/json, text/event-stream"}, timeout=60) as client:
             for at in range(calls):
-                params = {"name": "tools_echo", "arguments": {"text": f"call {at}"}, "_meta": meta}
-                body = {"jsonrpc": "2.0", "id": at, "method": "tools/call", "params": params}
                 sent = {"authorization": f"Bearer {tokens[at % len(tokens)]}"}
-                answer = client.post(self.gateway.mcp, json=body, headers=sent)
+                if at % 2:
+                    url = self.gateway.mcp.replace("/mcp", "/v1/chat/completions")
+                    body = {
+                        "model": "practice",
+                        "messages": [{"role": "user", "content": f"read {at}"}],
+                        "tools": [READ],
+                    }
+                else:
+                    url = self.gateway.mcp
+                    params = {"name": "tools_echo", "arguments": {"text": f"call {at}"}, "_meta": META}
+                    body = {"jsonrpc": "2.0", "id": at, "method": "tools/call", "params": params}
+                answer = client.post(url, json=body, headers=sent | NAMED)
                 assert answer.status_code == 200, answer.text
                 self.traces.add("answers", answer.text)
 
@@ -203,9 +213,14 @@ def collect(company: Company) -> None:
             traces.add("files", file.read_bytes().decode("latin-1"))
 
 
+def _words(texts: list[str]) -> str:
+    """Each run of characters that a secret can have, once: most of a log is said again and again."""
+    return "\n".join({word for text in texts for word in _WORD.findall(text)})
+
+
 def search(traces: Traces, secrets: list[str]) -> list[str]:
     """Where something was found, without repeating it."""
-    whole = {where: "\n".join(texts) for where, texts in traces.texts.items()}
+    whole = {where: _words(texts) for where, texts in traces.texts.items()}
     found: list[str] = []
     for secret in secrets:
         parts = [secret, *(secret.split(".") if secret.count(".") == 2 else [])]  # also the parts of a JWT
@@ -219,9 +234,10 @@ def search(traces: Traces, secrets: list[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=4300)
+    parser.add_argument("--calls", type=int, default=3500)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    logging.disable(logging.INFO)  # of the counterparts
     npm_bin = Path(os.environ["RIGHTCALL_NPM_BIN"])
     port = free_port()
     people = {f"user-{at}": ["engineers"] for at in range(PEOPLE)}

@@ -1,4 +1,5 @@
 """Draw the pictures of the README from real commands, in a scratch folder: docs/images/demo-light.svg and -dark.svg;
+a login for docs/login.md, at the protected server of the examples: docs/images/login-light.svg and -dark.svg;
 and the trace of docs/operate/telemetry.md from a real one: docs/images/trace-light.svg and -dark.svg.
 
     python scripts/pictures.py            write the pictures
@@ -41,7 +42,28 @@ SHOWN = (
 )
 """A broken call that is repaired, a wrong one that is refused with its hint, one that waits for a person."""
 
-FIXED = ((re.compile(r"\b[0-9a-f]{8}\b"), "3f9a1c2e"), (re.compile(r"\d+(\.\d+)? ms"), "1 ms"))
+LOGIN = (
+    "rightcall run notes/list '{}'",
+    "rightcall login notes",
+    """rightcall run notes/list '{"page": 1}'""",
+)
+"""A call that is refused, a login, and the call that is let in."""
+BROWSER = """\
+import re, sys
+from html import unescape
+from urllib.request import urlopen
+
+page = urlopen(sys.argv[1]).read().decode()
+urlopen(unescape(re.search(r"href='(.*?)'", page)[1])).read()
+"""
+
+FIXED = (
+    (re.compile(r"\b[0-9a-f]{8}\b"), "3f9a1c2e"),
+    (re.compile(r"\d+(\.\d+)? ms"), "1 ms"),
+    (re.compile(r"authorize\?\S+"), "authorize?response_type=code&…"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:4150"),
+    (re.compile(r"valid until [\d-]+ \d\d:\d\d"), "valid until 2026-01-01 12:00"),
+)
 
 # Rich's own frame, without its `@font-face` rules, which load a font from a CDN.
 FRAME = """\
@@ -65,23 +87,41 @@ line-height: {line_height}px; font-variant-east-asian: full-width; }}
 """
 
 
-def run_commands() -> str:
+def run_commands(commands: tuple[str, ...], policy: str) -> str:
     """What the commands print, each below its prompt, with colours."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "rightcall.toml").write_text(POLICY, encoding="utf-8")
+        (folder / "rightcall.toml").write_text(policy, encoding="utf-8")
         (folder / "weather.json").write_text(TOOLS, encoding="utf-8")
-        program = folder / "bin" / "rightcall"
-        program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rightcall "$@"\n', encoding="utf-8")
-        program.chmod(0o755)
+        programs = {
+            "rightcall": f'exec "{sys.executable}" -m rightcall "$@"',
+            "browser": f'exec "{sys.executable}" "$0.py" "$@"',
+        }
+        (folder / "bin").mkdir()
+        (folder / "bin" / "browser.py").write_text(BROWSER, encoding="utf-8")
+        for program, line in programs.items():
+            (folder / "bin" / program).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+            (folder / "bin" / program).chmod(0o755)
         environment = {
-            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"),
+            "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"),
             "HOME": name, "XDG_STATE_HOME": name, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "LANG": "C.UTF-8",
+            "BROWSER": f"{folder / 'bin' / 'browser'} %s", "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }  # fmt: skip
         run("rightcall trust --yes", folder, environment)
-        return "\n".join(f"\x1b[1m$ {command}\x1b[0m\n{run(command, folder, environment)}" for command in SHOWN)
+        return "\n".join(f"\x1b[1m$ {command}\x1b[0m\n{run(command, folder, environment)}" for command in commands)
+
+
+def run_login() -> str:
+    """The same beside the protected server of the examples."""
+    program = [sys.executable, str(ROOT / "examples" / "protected_server.py"), "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            url = server.stdout.readline().split()[3].rstrip(",")
+            return run_commands(LOGIN, f'[servers.notes]\nurl = "{url}"\neffects = ["read"]\n')
+        finally:
+            server.terminate()
 
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> str:
@@ -109,9 +149,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a picture differs")
     check = parser.parse_args().check
-    printed = run_commands()
+    printed, login = run_commands(SHOWN, POLICY), run_login()
     wrong = False
     pictures = {f"demo-{name}.svg": draw(printed, theme) for name, theme in THEMES.items()}
+    pictures |= {f"login-{name}.svg": draw(login, theme) for name, theme in THEMES.items()}
     pictures |= {f"trace-{name}.svg": draw_trace(name) for name in THEMES}
     for name, drawn in pictures.items():
         file = IMAGES / name

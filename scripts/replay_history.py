@@ -21,8 +21,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from rightcall.learn.differences import Change, Unknown
 from rightcall.learn.history import CALL_KINDS, Definitions, stream_entries
-from rightcall.learn.replay import Change, Replay, Unknown
+from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Rulings
 from rightcall.learn.sites import Sites
 from rightcall.record.sqlite import SqliteStore

@@ -513,3 +513,17 @@ def test_a_record_that_somebody_broke_is_shown_and_does_not_end_the_command(audi
 def test_an_entry_has_no_field_that_the_export_leaves_out(audit: Any) -> None:
     where_one_writes = {*AuditEntry.__struct_fields__, "prev"} - {"node"}
     assert set(audit("export").lines[0]) == where_one_writes
+
+
+@pytest.mark.promise("I-05")
+def test_a_record_is_shown_with_the_identity_behind_its_caller(run: Runner, tmp_path: Path) -> None:
+    with opened("sqlite", tmp_path) as diary:
+        diary.ran("staff/anna", identity=("https://login.example.org", "a\x1b[31m1"))
+        diary.ran("ada")
+    db = str(tmp_path / "audit.db")
+    shown = run("audit", "show", "1", "--store", db).out
+    line = next(one for one in shown.splitlines() if one.strip().startswith("identity"))
+    assert (line.split()[1:], "\x1b" in line) == (["a\\u001b[31m1", "at", "https://login.example.org"], False)
+    assert "identity" not in run("audit", "show", "3", "--store", db).out
+    told = json.loads(run("audit", "show", "1", "--store", db, "--json").out)
+    assert "https://login.example.org" in json.dumps(told)

@@ -20,6 +20,7 @@ from support.consoles import Browser, opened
 from support.openid import GATEWAY, OpenId, key_of, sign
 
 MAP: dict[str, Any] = {
+    "group:agents": {"caller": "agents"},
     "group:oncall": {"may": "approve"},
     "claim:email=*@example.org": {"may": "look", "caller": "staff/{email}"},
 }
@@ -217,6 +218,14 @@ def test_a_login_counts_once(desk: Desk) -> None:
 
 
 @pytest.mark.promise("I-08")
+def test_a_login_that_was_begun_long_ago_is_over(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, cookie = desk.begin()
+    path, later = desk.visit(where), time.time() + 601
+    monkeypatch.setattr("rightcall.console.signon.time", lambda: later)
+    assert "too long ago" in refused(desk, desk.come_back(path, cookie))
+
+
+@pytest.mark.promise("I-08")
 @pytest.mark.parametrize("what", ["no cookie", "other cookie", "two cookies", "made up", "empty", "other console"])
 def test_a_login_is_finished_in_the_browser_that_began_it(desk: Desk, what: str) -> None:
     where, cookie = desk.begin()
@@ -279,6 +288,8 @@ def test_an_answer_of_the_provider_that_was_tampered_with_is_refused(desk: Desk,
         ({"email_verified": False, "groups": []}, "does not let you in"),
         ({"email_verified": "true", "groups": []}, "does not let you in"),
         ({"email": "robot", "email_verified": True}, "somebody else"),
+        ({"email": "agents", "email_verified": True}, "somebody else"),
+        ({"email": "Agents", "email_verified": True}, "can be mistaken for"),
         ({"email": "аnna@example.org"}, "does not let you in"),
         ({"email": "anna@example.org\u200b"}, "does not let you in"),
         ({"email": "x/anna"}, "does not let you in"),
@@ -353,3 +364,30 @@ def test_without_a_client_of_the_console_there_is_no_such_login(provider: OpenId
         browser = Browser(address)
         assert "Log in with" not in browser.get("/login").text
         assert browser.get("/login/with/0").status == 502
+
+
+@pytest.mark.promise("I-08")
+def test_no_secret_of_a_login_is_in_a_log_a_record_or_a_page(
+    provider: OpenId, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("CONSOLE_SECRET", "s3cret-of-the-console")
+    store, pages, secrets = MemoryStore(), [], {"s3cret-of-the-console"}
+    with opened(store, policy_for(provider, client_secret_env="CONSOLE_SECRET")) as address:
+        desk = Desk(Browser(address), provider, store)
+        for number in range(20):
+            provider.visitor = ("anna", "ben", "nobody")[number % 3]
+            where, cookie = desk.begin()
+            back = desk.visit(where)
+            asked = parse_qs(urlsplit(where).query) | parse_qs(urlsplit(back).query)
+            answer = desk.come_back(f"{back}{'&error=x' if number % 7 == 5 else ''}", cookie)
+            secrets |= {asked[name][0] for name in ("state", "nonce", "code")} | {cookie.partition("=")[2]}
+            if own := answer.cookies.get(address.cookie):
+                secrets.add(own)
+                pages += [Browser(address, own).get(path).text for path in ("/", "/audit", "/live")]
+            pages.append(answer.text)
+        secrets |= {form[name] for form in provider.forms for name in ("code", "code_verifier")}
+    records = [one.body.decode() for one in store.look(lambda tables: list(tables.entries()))]
+    assert len(secrets) > 80
+    told = "\n".join([caplog.text, *pages, *records])
+    assert [one for one in secrets if one in told] == []

@@ -104,3 +104,8 @@ def test_a_text_that_could_not_be_read_is_in_the_record(tmp_path: Path) -> None:
         executor.run({"name": "look", "arguments": '{"city": "Bern" "or" "not"}'}, "ann")
         entries = store.look(lambda tables: list(tables.entries()))
     assert any(b'\\"Bern\\" \\"or\\"' in entry.body for entry in entries)
+
+
+def test_an_executor_that_cannot_ask_the_model_of_its_policy_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    with Executor.open_sync(policy=READS, store="memory"):
+        assert "last_resort" in caplog.text

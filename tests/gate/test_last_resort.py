@@ -105,6 +105,17 @@ def test_nothing_is_asked_about_a_call_of_an_unknown_tool() -> None:
     assert says.asked == []
 
 
+@pytest.mark.promise("L-04")
+def test_a_name_inside_of_another_argument_keeps_its_name() -> None:
+    texts = {name: {"type": "string"} for name in ("new_time", "new_label", "new_place")}
+    schema = {"type": "object", "required": ["new_time"], "properties": {**texts, "more": {"type": "object"}}}
+    tool = {"name": "set_alarm", "parameters": schema}
+    written = {"new_time": "17:00", "place": "x", "more": {"label": "y"}}
+    right = '{"new_time": "17:00", "new_place": "x", "more": {"label": "y"}}'
+    assert check(gate(Says(right), tool=tool), written).ok
+    assert not check(gate(Says(right.replace("label", "new_label")), tool=tool), written).ok
+
+
 def test_check_itself_asks_nobody() -> None:
     says = Says(RIGHT)
     assert not gate(says).check("set_alarm", MISNAMED).ok

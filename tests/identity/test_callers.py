@@ -122,6 +122,11 @@ def test_everybody_else_is_whoever_the_last_line_says() -> None:
     assert caller_of({}, everybody) == "guest"
 
 
+@pytest.mark.parametrize(("nick", "caller"), [("ada", "x"), ("a\nb", None), ("a\u202eb", None), ("a" * 501, None)])
+def test_a_star_stands_for_what_can_be_seen(nick: str, caller: str | None) -> None:
+    assert caller_of({"nick": nick}, settings({"claim:nick=a*": {"caller": "x"}})) == caller
+
+
 def test_the_first_line_that_fits_counts_even_if_it_makes_no_name() -> None:
     each = settings({"group:a": {"caller": "staff/{nick}"}, "*": {"caller": "guest"}})
     assert caller_of({"groups": ["a"], "nick": "x/y"}, each) is None

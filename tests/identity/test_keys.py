@@ -167,6 +167,7 @@ HOSTILE: dict[str, Any] = {
     "a modulus that is a number": {"keys": [RSA | {"n": 7}]},
     "a modulus that is not base64": {"keys": [RSA | {"n": "!" * 342}]},
     "a weak RSA key": {"keys": [_weak()]},
+    "an RSA key that is a little too large": {"keys": [RSA | {"n": b64(b"\xff" * 1100)}]},
     "a huge RSA key": {"keys": [RSA | {"n": b64(b"\xff" * 2048)}]},
     "an exponent that costs too much": {"keys": [RSA | {"e": b64(b"\xff" * 200 + b"\x01")}]},
     "an exponent of one": {"keys": [RSA | {"e": "AQ"}]},

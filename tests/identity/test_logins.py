@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from rightcall.identity.logins import (
     log_in_at,
     log_out,
 )
-from rightcall.identity.vault import Login, Vault, key_of
+from rightcall.identity.vault import Login, Vault, Want, key_of, system_keyring
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
 
@@ -184,6 +185,12 @@ def test_somebody_without_a_browser_types_a_code(
     assert (shown[0].code, shown[0].link) == ("WDJB-MJHT", f"{provider.url}/activate")
     assert token_for(server, vault) in provider.access
     assert len(provider.asked("/token")) == 2
+    for link in ("http://login.example/activate", "https://10.0.0.7/activate", "javascript:alert(1)", ""):
+        code = {"device_code": "d", "user_code": "AB", "verification_uri": link}
+        provider.overrides["/device"] = (200, {}, code)
+        with pytest.raises(IdentityError):
+            asyncio.run(log_in_at(server, Wish(device=True), reach, vault, Shown(lambda _: None, shown.append)))
+    assert len(shown) == 1
     provider.metadata = {"device_authorization_endpoint": None}
     with pytest.raises(IdentityError, match="without --device"):
         asyncio.run(log_in_at(server, Wish(device=True), reach, vault, Shown(lambda _: None, shown.append)))
@@ -286,6 +293,20 @@ def test_an_answer_counts_once_and_only_on_its_own_page(pair: tuple[Provider, Gu
 
 
 @pytest.mark.promise("I-02")
+def test_a_redirect_that_is_replayed_is_not_taken() -> None:
+    async def main() -> list[int]:
+        redirect = flows.Redirect()
+        await redirect.open()
+        back = f"{redirect.uri}?code=first&state={redirect.state}"
+        found = [(await asyncio.to_thread(get, one))[0] for one in (back, back.replace("first", "second"))]
+        assert (await redirect.answer(1))["code"] == "first"
+        await redirect.aclose()
+        return found
+
+    assert asyncio.run(main()) == [200, 400]
+
+
+@pytest.mark.promise("I-02")
 def test_a_code_is_traded_with_its_verifier_and_a_second_time_is_refused(
     pair: tuple[Provider, Guarded], vault: Vault
 ) -> None:
@@ -352,6 +373,8 @@ def test_metadata_that_leads_elsewhere_is_refused(
         {"authorization_endpoint": "http://evil.example/a"},
         {"authorization_endpoint": "javascript:alert(1)"},
         {"authorization_endpoint": None},
+        {"authorization_endpoint": "https://10.0.0.7/authorize"},
+        {"authorization_endpoint": "https://169.254.169.254/authorize"},
         {"authorization_endpoint": "https://login.example/a?redirect_uri=https://evil.example"},
         {"authorization_endpoint": "https://login.example/a?client_id=theirs&code_challenge=x"},
         {"registration_endpoint": "https://10.0.0.7/register"},
@@ -464,6 +487,16 @@ def test_nothing_is_given_to_another_server_or_for_another_caller(pair: tuple[Pr
 
 
 @pytest.mark.promise("I-03")
+def test_a_login_for_another_resource_is_not_used(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    _, guard = pair
+    login = enter(server_of(guard), vault)
+    _, secrets = vault.read(login.key) or pytest.fail("it was not kept")
+    vault.write(replace(login, resource="https://elsewhere.example/mcp"), secrets)
+    with pytest.raises(LoginNeeded):
+        token_for(server_of(guard), vault)
+
+
+@pytest.mark.promise("I-03")
 def test_a_login_that_has_ended_says_what_to_run_and_sends_nothing(
     pair: tuple[Provider, Guarded], vault: Vault
 ) -> None:
@@ -517,6 +550,30 @@ def test_a_refresh_token_is_used_once_however_many_need_it(pair: tuple[Provider,
         return {dict(one)[b"authorization"] for one in found}
 
     assert len(asyncio.run(many())) == 1
+    assert [one.form["grant_type"] for one in provider.asked("/token")] == ["authorization_code", "refresh_token"]
+
+
+@pytest.mark.promise("I-04")
+def test_several_processes_refresh_one_login_once(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    provider, guard = pair
+    enter(server_of(guard), vault)
+    age(vault)
+    program = (
+        "import asyncio, sys\nfrom rightcall.identity.logins import Access\n"
+        "from rightcall.identity.vault import Vault\nfrom rightcall.policy.settings import Server\nsys.stdin.read()\n"
+        "access = Access(Server('notes', url=sys.argv[1]), vault=Vault(sys.argv[2], lambda: None))\n"
+        "print(dict(asyncio.run(access.headers()))[b'authorization'].decode())\n"
+    )
+    command = [sys.executable, "-c", program, guard.mcp, vault.folder]
+    pipe = subprocess.PIPE
+    started = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
+    for process in started:  # all of them are ready before the first may go on
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+    printed = {process.communicate(timeout=20)[0] for process in started}
+    assert len(printed) == 1
+    assert next(iter(printed)).strip().removeprefix("Bearer ") in provider.access
     assert [one.form["grant_type"] for one in provider.asked("/token")] == ["authorization_code", "refresh_token"]
 
 
@@ -634,7 +691,8 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     count = tmp_path / "count"
     code = (
         f"import pathlib, json; p = pathlib.Path({str(count)!r}); n = int(p.read_text() or 0) + 1 if p.exists() else 1;"
-        "p.write_text(str(n)); print(json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600}))"
+        "p.write_text(str(n)); text = json.dumps({'access_token': f'printed-{n}', 'expires_in': 3600});"
+        "print(text[:9], end='', flush=True); __import__('time').sleep(0.02); print(text[9:])"
     )
     server = Server("notes", url="https://mcp.example/", token_command=(sys.executable, "-c", code))
 
@@ -651,6 +709,7 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     (("/no/such/program",), "cannot be started"),
     ((sys.executable, "-c", "print('geheim'); raise SystemExit(3)"), "exit code 3"),
     ((sys.executable, "-c", "print('{\"geheim\": 1}')"), "without an access_token"),
+    ((sys.executable, "-c", "while True: print('geheim' * 1000)"), "more than 50,000 bytes"),
     ((sys.executable, "-c", "print('geheim\\ngeheim')"), "one line of ASCII"),
 ])  # fmt: skip
 def test_a_program_that_prints_no_token_is_told_without_its_words(command: tuple[str, ...], told: str) -> None:
@@ -668,6 +727,14 @@ def test_a_token_is_not_sent_in_the_clear() -> None:
 
 
 # ── the vault ──
+
+
+def test_what_nobody_has_wanted_for_a_month_is_forgotten(vault: Vault) -> None:
+    url = "https://mcp.example/mcp"
+    vault.note_want(Want(server="old", url=url, at=time() - 31 * 86_400))
+    vault.note_want(Want(server="new", url=f"{url}2", at=time()))
+    assert [one.server for one in vault.wants()] == ["new"]
+    assert vault.want(key_of(url, "")) is None
 
 
 class Ring:
@@ -700,6 +767,34 @@ def test_secrets_are_in_the_keyring_where_there_is_one(pair: tuple[Provider, Gua
     assert token_for(server_of(guard), vault) in provider.access
     asyncio.run(log_out(server_of(guard), "", vault))
     assert ring.kept == {}
+
+
+@pytest.mark.promise("I-04")
+def test_the_systems_keyring_is_used_where_it_keeps_what_it_is_given() -> None:
+    import keyring
+    from keyring.backend import KeyringBackend
+    from keyring.backends import fail, null
+
+    class Kept(KeyringBackend):
+        priority = 5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+        def get_password(self, service: str, username: str) -> str | None:
+            return None
+
+        def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    class Plain(Kept):
+        priority = 0.5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+    before = keyring.get_keyring()
+    try:
+        found = []
+        for one in (Kept(), Plain(), fail.Keyring(), null.Keyring()):
+            keyring.set_keyring(one)
+            found.append(system_keyring.__wrapped__() is one)
+    finally:
+        keyring.set_keyring(before)
+    assert found == [True, False, False, False]
 
 
 @pytest.mark.promise("I-04")

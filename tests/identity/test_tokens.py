@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall import load_policy
 from rightcall.identity.callers import TOLD, Refusal, Why, looks_like_token
+from rightcall.identity.keys import Key
 from rightcall.identity.speakers import Speaker, Speakers
-from rightcall.identity.tokens import read_token
+from rightcall.identity.tokens import Claims, Terms, Written, check_token, read_token
 from support.openid import GATEWAY, OpenId, b64, key_of, public, sign, unsigned
 
 pytestmark = pytest.mark.promise("I-05")
@@ -289,6 +291,19 @@ def test_whose_a_token_is_can_be_seen_without_believing_it(world: World) -> None
     assert world.speakers.is_held_in(b"a=1&t=" + unsigned({"alg": "none"}, world.provider.claims()).encode())
     assert not world.speakers.is_held_in(world.stranger.token().encode())
     assert not world.speakers.is_held_in(b"ey" * 30_000 + b"." * 100)
+
+
+def test_a_key_is_used_for_nothing_but_what_it_is_made_for(world: World) -> None:
+    """Even if somebody looks the wrong key up."""
+    token = sign({"alg": "PS256", "kid": "key-2"}, world.second.claims(), world.second.key)
+    written = read_token(token.encode(), None)
+    assert isinstance(written, Written)
+    terms = Terms(world.second.issuer, frozenset((GATEWAY,)), frozenset(("PS256", "RS256")))
+    key = Key("key-2", frozenset(("RS256",)), world.second.key)
+    assert check_token(written, key, terms, time.time()) == Refusal("algorithm")
+    whole = key._replace(algorithms=frozenset(("PS256",)))
+    assert isinstance(check_token(written, whole, terms, time.time()), Claims)
+    assert check_token(written, whole, replace(terms, algorithms=frozenset()), time.time()) == Refusal("algorithm")
 
 
 def test_the_keys_that_sign_differ() -> None:

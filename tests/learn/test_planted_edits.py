@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from rightcall import MemoryStore, load_policy
+from rightcall.learn.differences import Again, Change, Same, Unknown
 from rightcall.learn.history import Definitions, stream_entries
-from rightcall.learn.replay import Again, Change, Replay, Same, Unknown
+from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from support.policy_edits import BASE, EDITS, Decided, edited, make_history, script

@@ -249,3 +249,19 @@ def test_a_proxied_call_is_recorded_with_the_identity(site: Site, provider: Open
     while not (found := [one for one in recorded(site) if one.decision == "passed"]):
         pass
     assert (found[0].caller, found[0].identity) == ("platform", (provider.issuer, "anna"))
+
+
+@pytest.mark.promise("I-05")
+def test_no_token_is_in_a_log_a_record_or_an_answer(
+    site: Site, provider: OpenId, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    tokens = [provider.token(groups=["platform"], sub=f"person-{number}") for number in range(10)]
+    tokens += [provider.token(groups=["sales"]), provider.token(aud="x"), provider.token(exp=1), "ey.ey.ey"]
+    answers = [call(site, token) for token in tokens]
+    answers += [site.ask("GET", "/v1/models", {"x-rightcall-token": token}) for token in tokens]
+    answers += [site.ask("GET", f"/v1/models?key={token}", {"x-rightcall-token": OWN}) for token in tokens[:3]]
+    records = [one.body.decode() for one in site.store.look(lambda tables: list(tables.entries()))]
+    told = "\n".join([caplog.text, *records, *(f"{one.headers} {one.body!r}" for one in answers)])
+    parts = {part for token in tokens[:-1] for part in token.split(".")[1:]}
+    assert [one for one in parts if one in told] == []

@@ -17,9 +17,26 @@ from typing import Any, NamedTuple
 from rightcall import Gate
 
 MODELS = ("small-3b", "mid-8b", "large-70b", "hosted-x")
-WORDS = (
-    "amber birch cedar delta ember fjord grove heron iris jade kelp lotus maple north onyx pearl quartz reed".split()
-)
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "iris",
+    "jade",
+    "kelp",
+    "lotus",
+    "maple",
+    "north",
+    "onyx",
+    "pearl",
+    "quartz",
+    "reed",
+]
 CITIES = ("Bern", "Oslo", "Lima", "Kyoto", "Quito", "Turin", "Porto", "Graz", "Malmo", "Cusco", "Busan", "Leeds")
 
 
@@ -106,7 +123,8 @@ class Planted(NamedTuple):
 
 
 ALIASES = [
-    ("search_articles", "query", "needle"), ("forecast", "city", "whereabouts"), ("create_ticket", "summary", "headline"),
+    ("search_articles", "query", "needle"), ("forecast", "city", "whereabouts"),
+    ("create_ticket", "summary", "headline"),
     ("book_table", "guests", "chairs"), ("convert_money", "amount", "dough"), ("find_route", "origin", "kickoff"),
     ("tag_photo", "album", "folder"), ("publish_page", "slug", "moniker"), ("archive_case", "case", "document"),
     ("list_invoices", "range.start", "range.opening_day"), ("list_invoices", "range.finish", "range.closing_day"),
@@ -132,7 +150,7 @@ DEFAULTS = [
     ("publish_page", "site", "intranet"), ("search_articles", "limit", 10), ("reserve_room", "building", "east wing"),
     ("translate_text", "options.tone", "casual"), ("create_ticket", "assignee", "triage"),
 ]  # fmt: skip
-MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
 def dotted(value):
@@ -340,8 +358,13 @@ class World:
         wanted = {key_of(one) for one in self.planted}
         got = {(one["kind"], one["tool"] if one["kind"] not in ("missing", "format") else "", one["place"],
                 one["given"]): one for one in found}  # fmt: skip
-        missed = [one for one in self.planted if key_of(one) not in got]
+        missed = [one for one in self.planted if key_of(one) not in got or not is_meant(one, got[key_of(one)])]
         return missed, [one for key, one in got.items() if key not in wanted]
+
+
+def is_meant(one: Any, found: dict[str, Any]) -> bool:
+    """Whether a proposal means what was planted, where that is a value."""
+    return one.kind not in ("value", "default") or found["meant"] == one.meant
 
 
 def key_of(one: Planted) -> tuple[str, str, str, str]:

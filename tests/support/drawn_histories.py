@@ -10,23 +10,117 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rightcall import Gate
-from support.damaged_histories import at, dotted, drop, rename, worded
+from support.damaged_histories import at, dotted, drop, is_meant, rename, worded
 
-VERBS = "open merge trace weigh sort mail print patch rent cook pair fold rank seal pack tune".split()
-NOUNS = "order member device report lesson parcel garden ticket invoice sensor recipe vessel contract shelf".split()
-FIELDS = (
-    "colour width owner label region topic channel branch layer owner_ref stage shift grade tariff depot lane format"
-    " origin carrier season module panel cabin gauge vendor"
-).split()
+VERBS = [
+    "open",
+    "merge",
+    "trace",
+    "weigh",
+    "sort",
+    "mail",
+    "print",
+    "patch",
+    "rent",
+    "cook",
+    "pair",
+    "fold",
+    "rank",
+    "seal",
+    "pack",
+    "tune",
+]
+NOUNS = [
+    "order",
+    "member",
+    "device",
+    "report",
+    "lesson",
+    "parcel",
+    "garden",
+    "ticket",
+    "invoice",
+    "sensor",
+    "recipe",
+    "vessel",
+    "contract",
+    "shelf",
+]
+FIELDS = [
+    "colour",
+    "width",
+    "owner",
+    "label",
+    "region",
+    "topic",
+    "channel",
+    "branch",
+    "layer",
+    "owner_ref",
+    "stage",
+    "shift",
+    "grade",
+    "tariff",
+    "depot",
+    "lane",
+    "format",
+    "origin",
+    "carrier",
+    "season",
+    "module",
+    "panel",
+    "cabin",
+    "gauge",
+    "vendor",
+]
 CHOICES = [
     ("north", "south", "west"), ("draft", "final", "void"), ("steel", "copper", "oak"), ("solo", "duo", "trio"),
     ("dawn", "noon", "dusk"), ("lean", "rich", "vegan"), ("metro", "rural", "alpine"), ("gold", "silver", "bronze"),
 ]  # fmt: skip
-STRANGE = (
-    "payload2 thingy subject body_text value_of handle whatnot item_ref gist blurb moniker tally bucket essence"
-    " pointer crux payoff quarry nub kernel_of tidbit snippet_of trinket widget_ref doodad gizmo"
-).split()
-SLANG = "bogus1 plain_jane top_notch so_so the_usual fancy roomy speedy chilly toasty brisk mellow rusty shiny".split()
+STRANGE = [
+    "payload2",
+    "thingy",
+    "subject",
+    "body_text",
+    "value_of",
+    "handle",
+    "whatnot",
+    "item_ref",
+    "gist",
+    "blurb",
+    "moniker",
+    "tally",
+    "bucket",
+    "essence",
+    "pointer",
+    "crux",
+    "payoff",
+    "quarry",
+    "nub",
+    "kernel_of",
+    "tidbit",
+    "snippet_of",
+    "trinket",
+    "widget_ref",
+    "doodad",
+    "gizmo",
+]
+SLANG = [
+    "bogus1",
+    "plain_jane",
+    "top_notch",
+    "so_so",
+    "the_usual",
+    "fancy",
+    "roomy",
+    "speedy",
+    "chilly",
+    "toasty",
+    "brisk",
+    "mellow",
+    "rusty",
+    "shiny",
+]
 UNITS = [("crate * 24", "crates", 24), ("gross * 144", "gross", 144), ("fortnight * 14", "fortnights", 14)]
 
 
@@ -41,9 +135,9 @@ class Plant(NamedTuple):
 class Drawn:
     """A world of tools, habits and noise, from a seed."""
 
-    def __init__(self, seed: int, contexts: int = 260, callers: int = 7) -> None:
+    def __init__(self, seed: int, contexts: int = 260, callers: int = 7, poison: int = 600) -> None:
         self.rng = rng = Random(f"drawn {seed}")
-        self.contexts = contexts
+        self.contexts, self.poison = contexts, poison
         self.callers = [f"svc{at}" for at in range(callers)]
         self.models = ["alpha-1", "beta-2", "gamma-3"]
         self.strange, self.slang = rng.sample(STRANGE, len(STRANGE)), rng.sample(SLANG, len(SLANG))
@@ -158,9 +252,7 @@ class Drawn:
         elif kind == "date":
             found = free(lambda _place, part, needed: needed and part.get("format") == "date")
             if found:
-                form, write = rng.choice(
-                    [("D.M.YYYY -> YYYY-MM-DD", dotted), ("D MMMM YYYY -> YYYY-MM-DD", worded)]
-                )
+                form, write = rng.choice([("D.M.YYYY -> YYYY-MM-DD", dotted), ("D MMMM YYYY -> YYYY-MM-DD", worded)])
                 one = Plant("form", found[0], found[1], form, form)
                 self.planted.append(one)
                 self.how[one] = write
@@ -259,7 +351,10 @@ class Drawn:
         wrong = self._with_mistakes(right, wrongs)
         if wrong is None:
             return
-        if self.say(messages, one.given if one.kind == "name" else tool, wrong, bad=one.kind == "form") or rng.random() < 0.12:
+        if (
+            self.say(messages, one.given if one.kind == "name" else tool, wrong, bad=one.kind == "form")
+            or rng.random() < 0.12
+        ):
             return
         self.say(messages, tool, right)
 
@@ -340,8 +435,8 @@ class Drawn:
     def _poison(self) -> Iterator[dict[str, Any]]:
         """One attacker: thousands of crafted corrections, under one name, and under many that do nothing else."""
         tool = sorted(self.schemas)[2]
-        for number in range(600):
-            alone = number < 300
+        for number in range(self.poison):
+            alone = number < self.poison // 2
             messages: list[dict[str, Any]] = []
             right = self.value(self.schemas[tool])
             self.say(messages, "innocent_looking", right)
@@ -352,7 +447,12 @@ class Drawn:
     def score(self, found: list[dict[str, Any]]) -> tuple[list[Plant], list[dict[str, Any]]]:
         wanted = {(one.kind, one.tool, one.place, one.given) for one in self.planted}
         got = {(one["kind"], one["tool"], one["place"], one["given"]): one for one in found}
-        missed = [one for one in self.planted if (one.kind, one.tool, one.place, one.given) not in got]
+        missed = [
+            one
+            for one in self.planted
+            if (found_one := got.get((one.kind, one.tool, one.place, one.given))) is None
+            or not is_meant(one, found_one)
+        ]
         return missed, [one for key, one in got.items() if key not in wanted]
 
 

@@ -42,8 +42,12 @@ REVISIONS = {
 SCENARIOS = [Scenario(f"auth/{name}", revision) for name, revisions in REVISIONS.items() for revision in revisions]
 
 
-def test_these_are_all_of_them(npm_bin: Path) -> None:
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8")
+
+
+def test_these_are_all_of_them_and_the_documentation_says_how_many(npm_bin: Path) -> None:
     assert set(SCENARIOS) == listed(npm_bin)
+    assert f"{len(REVISIONS)} scenarios, in every revision in which the suite has them {len(SCENARIOS)} runs" in PAGE
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

@@ -46,6 +46,7 @@ GROUPS: Final = {
         "store",
         "stats",
         "replay",
+        "learn",
     ),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
@@ -66,6 +67,7 @@ PAGES: Final = {
     "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
     "replay": "operate/replay.md",
+    "learn": "operate/learn.md",
     "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
@@ -77,7 +79,6 @@ EXITS: Final = {
     "read": "0 every call may run, 1 a call is refused, 2 wrong usage",
     "run": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
     "audit verify": "0 unchanged, 1 a record was changed, removed or moved, 2 wrong usage",
-    "replay": "0 nothing of `--fail-on` occurs, 1 something does, 2 wrong usage, 130 interrupted",
     "sandbox run": "the program's own; 123 files lost, 124 timeout, 125 no sandbox, 137 over a limit",
 }
 

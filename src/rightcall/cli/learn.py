@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from difflib import unified_diff
+from itertools import islice
 from secrets import token_hex
 from typing import Any, BinaryIO, Final, cast, get_args
 
@@ -62,6 +63,7 @@ _LONGEST: Final = 60
 _MOST_ROWS: Final = 100
 _MOST_SKIPPED: Final = 5
 _COPIED: Final = 1 << 20
+_LOOKED_AT: Final = 1000
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -91,6 +93,9 @@ def run(options: Namespace) -> int:
         sys.stderr.write("rightcall: interrupted; nothing was written\n")
         return INTERRUPTED
     counted.tell_skipped()
+    if options.lines is not None and learned.callers < 2:
+        missing = "no line names a caller" if not learned.callers else "all lines name the same caller"
+        sys.stderr.write(f'rightcall: {missing}: add "caller" and "context" to each; one source cannot teach\n')
     if options.explain is not None:
         return _explain(learned, options)
     text = pack_text(learned.rules, _pack_name(options.write), before) if learned.rules else ""
@@ -149,6 +154,7 @@ def _history(options: Namespace, counted: _Counted) -> Generator[tuple[History, 
     if options.lines is not None:
         bench = Bench(given, policy, packs)
         with _lines_again(options.lines) as stream:
+            _require_tools(stream, bench)
 
             def lines() -> Iterator[Any]:
                 stream.seek(0)
@@ -160,6 +166,18 @@ def _history(options: Namespace, counted: _Counted) -> Generator[tuple[History, 
     with closing(look_into(options)) as store:
         bench = Bench(_tools(given, Definitions.of(store), options), policy, packs)
         yield (lambda: recorded(store, span, bench)), bench
+
+
+def _require_tools(stream: BinaryIO, bench: Bench) -> None:
+    """Without any tools every call would pass, and nothing could be learned."""
+    if bench.gate_for("").catalog.tools:
+        return
+    for _, line in islice(bounded_lines(stream, LONGEST_LINE), _LOOKED_AT):
+        if line is not None and b'"tools"' in line:
+            return
+    raise InputError(
+        "no tools are known, so no call can be checked; pass `--tools FILE`, or put `tools` into the lines"
+    )
 
 
 @contextmanager

@@ -533,8 +533,8 @@ TAKES: Final[dict[str, tuple[str, ...]]] = {
     "approvals": _PLACES, "ask": _PLACES, "audit": _PLACES, "console": _PLACES, "doctor": _PLACES, "grants": _PLACES,
     "lint": _PLACES, "login": _PLACES, "logout": _PLACES,
     "pause": _PLACES, "people": _PLACES, "policy explain": _PLACES, "policy quarantine": _PLACES, "pr": _PLACES,
-    "replay": _PLACES, "requests": _PLACES, "resume": _PLACES, "route": _PLACES, "run": _PLACES, "stats": _PLACES,
-    "token": _PLACES, "undo": _PLACES,
+    "learn": _PLACES, "replay": _PLACES, "requests": _PLACES, "resume": _PLACES, "route": _PLACES, "run": _PLACES,
+    "stats": _PLACES, "token": _PLACES, "undo": _PLACES,
 }  # fmt: skip
 """Which of these options a command takes. One that is not here takes none of them, or names a file of its own."""
 

@@ -9,17 +9,28 @@ from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
-from rightcall.cli.options import SHARED, json_option, load_tools, look_into, policy_file, policy_of, store_options
+from rightcall.cli.options import (
+    SHARED,
+    json_option,
+    load_tools,
+    look_into,
+    policy_file,
+    policy_of,
+    policy_path,
+    store_options,
+)
 from rightcall.cli.persons import bar, moment, signs_for, waiting
 from rightcall.cli.terminal import Style, many, pad, style_for, tell, wrap
 from rightcall.errors import ConfigError
+from rightcall.learn.differences import KINDS, WHY, Totals
 from rightcall.learn.history import Definitions, Span, count_entries, stream_entries
-from rightcall.learn.replay import KINDS, WHY, Replay, Totals
-from rightcall.learn.rulings import Rulings, ruling_of
+from rightcall.learn.replay import Replay
+from rightcall.learn.rulings import Place, Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from rightcall.learn.tally import Group, Tally
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import load_policy
+from rightcall.record.memory import guarded_paths, store_path
 from rightcall.record.tables import AuditEntry
 
 EXAMPLES = """\
@@ -78,7 +89,7 @@ def run(options: Namespace) -> int:
     tally, partial = Tally(), False
     with closing(look_into(place)) as store:
         known = () if place.store is not None and policy_file(place) is None else (policy_of(place),)
-        rulings, definitions = Rulings(new, *known), Definitions.of(store)
+        rulings, definitions = Rulings(new, *known, place=_place(place)), Definitions.of(store)
         sites = Sites(definitions, store, os.path.abspath(options.root), tools)
         oldest = store.look(lambda tables: tables.oldest())
         replay = Replay(ruling_of(new, packs), rulings, sites, span=span, given=bool(tools), pruned=oldest > 1)
@@ -95,6 +106,15 @@ def place_of(options: Namespace) -> Namespace:
     usual = Namespace(**vars(options))
     usual.policy = None
     return usual if options.store is not None or policy_file(usual) is not None else options
+
+
+def _place(place: Namespace) -> Place:
+    """Where the policy in force is."""
+    root, file = os.path.abspath(place.root), policy_path(place)
+    folder = root if file is None else os.path.dirname(os.path.abspath(file))
+    policy = policy_of(place)
+    protected = guarded_paths(root, None if file is None else os.path.abspath(file), store_path(policy, file, root))
+    return Place(protected, root, "" if folder == root else folder)
 
 
 def policy_for(options: Namespace, place: Namespace) -> Policy:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from rightcall import suggest_keywords
+from rightcall import LateLog, suggest_keywords
 from rightcall.base.secrets import Redactor
 from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from rightcall.record.notes import Confirmation, Rescued
     from rightcall.record.tables import Clock
 
+
+log = LateLog()
 
 F = TypeVar("F", bound=Callable[..., Any])
 PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
@@ -215,6 +217,8 @@ class Executor:
             self._redactor = self._new_redactor()
             self._note_policy("loaded")
             self._warn_of_notices()
+            if current.llm is not None and self._setup.gate.get("last_resort") is None:
+                log.warning("rightcall: [gate.llm] asks no model here; pass `last_resort=RepairModel()` to open")
 
     def close(self) -> None:
         """Everything that was recorded is on disk, the servers that were started have ended; a store that was handed in

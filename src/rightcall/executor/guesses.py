@@ -141,10 +141,12 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 """How a text begins in which JSON does: one look settles most."""
 
 
-def may_hold(arguments: Mapping[str, Any]) -> bool:
+def may_hold(arguments: Mapping[str, Any], tool: str) -> bool:
     """Whether an argument is named like a command or an address, or could have one inside."""
+    if _language_named(tool) == "" and any(map(is_typed, arguments)):
+        return True
     for name, value in arguments.items():
-        if type(value) in _NESTED or kind_of(name) in _JUDGED or is_typed(name) or may_be_json(value):
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
             return True
     return False
 

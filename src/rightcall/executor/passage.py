@@ -170,17 +170,33 @@ def _unjudged(here: Here, who: Who, called: str, arguments: Any, fault: Decision
     )  # fmt: skip
 
 
-def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallContext, at: int) -> Asked:
+class Judged(Struct, frozen=True):
+    """One call as it was checked, before anything is recorded of it."""
+
+    written: Written
+    tool: Equipped
+    request: Request | Decision
+
+
+def judge_written(here: Here, called: str, arguments: Any, around: CallContext, at: int) -> Judged:
+    """What is asked of the policy about a call, or why nothing is."""
     verdict = _checked(here, called, arguments, around.call_id)
     tool = tool_of(here, verdict, called)
     if here.rights.unset and unsure(verdict, tool, here.rights.rights.approval.confidence):
         verdict = as_it_was(verdict, tool, here.policy.mode_for(tool.tool.name, here.host))
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
-        request = request_of(here, written, tool, called, Occasion(at, around.approval, who.context))
+        request = request_of(here, written, tool, called, Occasion(at, around.approval, around.context))
     except Exception as error:
         log.exception("rightcall: checking a call failed")
         request = faulty(error)
+    return Judged(written, tool, request)
+
+
+def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallContext, at: int) -> Asked:
+    found = judge_written(here, called, arguments, around, at)
+    written, tool, request = found.written, found.tool, found.request
+    verdict = written.verdict
     judged = None if isinstance(request, Decision) else request
     body = call_body(written, who, judged, here.redactor)
     body = replace(body, tool=recorded_name(here, body.tool, judged), wire=here.host)

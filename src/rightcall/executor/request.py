@@ -178,7 +178,9 @@ def build_request(
     )
     foreign = equipped.local is None or not equipped.local.rooted
     named = rules.paths or rules.patches or inner or (ground.guesses and not tool.is_described)
-    by_name = foreign and not tool.is_described and may_hold(call.arguments)  # ours declare what they take
+    by_name = (
+        foreign and not tool.is_described and may_hold(call.arguments, ground.called or tool.name)
+    )  # ours declare what they take
     judged = inner or rules.commands or rules.urls or by_name
     if named or judged or rules.globs:
         request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))

@@ -208,12 +208,15 @@ class _Scan:
         self.last = _Found(0, 0, opened=False, closed=False)
         self.listed = True
         """Whether each list of the answer has a bracket where it begins."""
+        self.depth = 0
+        """Of the token that is looked for, in the answer."""
         self.brackets = ""
 
     def run(self, answer: AnswerParts) -> bool:
         """Whether the brackets are those of the answer. Raises NotSpelled."""
         written, pending, same = _brackets(self.text[: self.head]), "", True
         for nth, token in enumerate(answer.tokens):
+            self.depth += sum(1 if one in _OPENERS else -1 for one in token.brackets)
             found = self._find(token)
             if found is None and token.kind == "key" and token.leads:
                 pending, same = pending + token.brackets, False  # an object around what was written flat
@@ -265,7 +268,7 @@ class _Scan:
                 found = self._bounded(start, start + len(form)) if self.text.startswith(form, start) else None
                 if found is not None and self._is_only_reading(token, found, form):
                     return found
-        return self._find_renamed(token, stop) if token.kind == "key" and self.rename is not None else None
+        return self._find_renamed(token, stop) if token.kind == "key" and self.depth == 1 else None
 
     def _find_literal(self, token: Token, at: int) -> _Found | None:
         """Numbers, true, false and null stand without quotes: what is in quotes is text, and the gate's affair."""

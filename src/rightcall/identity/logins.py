@@ -44,6 +44,8 @@ from rightcall.policy.settings import Server, WebSettings
 
 EARLY: Final = 30.0
 """Seconds before its end from which on a token is renewed."""
+RESTING: Final = 60.0
+"""Seconds for which a server that refuses even a new token is left alone, and the provider with it."""
 _MOST_KEY: Final = 50_000
 _OVER: Final = ("invalid_grant", "invalid_client", "unauthorized_client")
 """What a provider says of a refresh token that it will not take again."""
@@ -147,6 +149,7 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     challenge = await _challenge(server, want, reach)
     resource = await discover_resource(server.url, challenge, reach)
     if not resource.is_told and not challenge.scheme and not server.needs_login and before is None:
+        vault.drop_want(key)
         raise IdentityError(f"{server.name} asks for no login")
     blank = Want(server=server.name, url=server.url, caller=caller)
     issuer = _choose_issuer(resource, wish.issuer or server.issuer, before[0].provider.issuer if before else "", blank)
@@ -321,6 +324,8 @@ class Access:
         self._found: tuple[Login, Secrets] | None = None
         self._want: Want | None = None
         self._entering = asyncio.Lock()
+        self._rejected = "", 0.0
+        """A new token that the server did not take either, and until when it is not tried again."""
         self._prover: tuple[str, Prover] | None = None
 
     async def headers(self, method: str = "POST") -> Headers:
@@ -336,7 +341,8 @@ class Access:
         login, secrets = found
         if not covers(login.resource, self._server.url):
             raise LoginNeeded(self._wanted("login"))
-        if login.is_over or not secrets.access:
+        rejected, until = self._rejected
+        if login.is_over or not secrets.access or (secrets.access == rejected and time() < until):
             raise LoginNeeded(self._wanted("expired"))
         if login.until and time() > login.until - min(EARLY, (login.until - login.since) / 2):
             if login.renewable or login.machine:
@@ -370,6 +376,7 @@ class Access:
         if secrets.proof and challenge.error == "use_dpop_nonce" and self._prover_of(secrets).heed(answer.headers):
             return not is_last  # the token is right; the server wants its own word in the proof
         if is_last:
+            self._rejected = used, time() + RESTING
             raise LoginNeeded(self._wanted("expired", challenge))
         if secrets.access and secrets.access != used:
             return True
@@ -512,17 +519,38 @@ class TokenAccess:
             raise IdentityError(f"{where}: {escaped(self._server.token_command[0], 100)} cannot be started") from None
         try:
             async with asyncio.timeout(_COMMAND_SECONDS):
-                assert process.stdout is not None
-                printed = await process.stdout.read(_MOST_KEY)
-                code = await process.wait()
+                printed = await _read_some(process)
+                code = await process.wait() if len(printed) <= _MOST_KEY else 0
         except TimeoutError:
             raise IdentityError(f"{where}: it printed no token within {_COMMAND_SECONDS:g} s") from None
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
+            await _end(process)
+        if len(printed) > _MOST_KEY:
+            raise IdentityError(f"{where}: it printed more than {_MOST_KEY:,} bytes")
         if code:
             raise IdentityError(f"{where}: it ended with exit code {code}")
         return _read_printed(printed.decode("utf-8", "replace").strip(), where)
+
+
+async def _read_some(process: asyncio.subprocess.Process) -> bytes:
+    """All that it prints, or more than a token could be."""
+    assert process.stdout is not None
+    printed = b""
+    while len(printed) <= _MOST_KEY and (piece := await process.stdout.read(_MOST_KEY)):
+        printed += piece
+    return printed
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Whatever it does; what it has started may hold its output open, and is not waited for."""
+    assert process.stdout is not None
+    with suppress(ProcessLookupError):
+        process.kill()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(2.0):
+            while await process.stdout.read(_MOST_KEY):
+                pass
+            await process.wait()
 
 
 def _read_printed(text: str, where: str) -> tuple[str, float]:

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from shlex import quote
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from msgspec import MsgspecError, Struct, json
@@ -40,6 +40,8 @@ _KEYRING_SECONDS: Final = 20.0
 """A keyring may ask its user to unlock it; a server that nobody sits at must not wait for ever."""
 LOCK_SECONDS: Final = 60.0
 _POLL: Final = 0.05
+_WANTED: Final = 30 * 86_400.0
+"""Seconds for which a login is wanted."""
 _SERVICE: Final = "rightcall"
 
 
@@ -207,7 +209,12 @@ class Vault:
         return self._load(f"{key}.want", Want)
 
     def wants(self) -> list[Want]:
-        return self._all(".want", Want)
+        """All of them; what nobody has asked for in a month is forgotten."""
+        found = self._all(".want", Want)
+        for one in found:
+            if one.at and time() - one.at > _WANTED:
+                self.drop_want(one.key)
+        return [one for one in found if not one.at or time() - one.at <= _WANTED]
 
     def note_want(self, want: Want) -> None:
         self._save(f"{want.key}.want", want)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import json
 from msgspec.structs import replace
 
+from rightcall.base.json.shape import Shape
 from rightcall.catalog.tool import Pack, Tool
 from rightcall.errors import RightCallError
 from rightcall.gate.gate import Gate
@@ -57,7 +58,7 @@ class Bench:
     def gate_for(self, key: str) -> Gate:
         gate = self._gates.get(key)
         if gate is None:
-            gate = self._gates[key] = Gate(self._tools.get(key, self._tools[""]), self._policy, self._packs)
+            gate = self._gates[key] = _Quiet(self._tools.get(key, self._tools[""]), self._policy, self._packs)
             while len(self._gates) > _MOST_GATES:
                 self._gates.pop(next(key for key in self._gates if key))
         return gate
@@ -72,6 +73,23 @@ class Bench:
 
     def tool(self, name: str, key: str = "") -> Tool | None:
         return self.gate_for(key).catalog.get(name)
+
+    def shape_at(self, name: str, place: str, key: str = "") -> Shape | None:
+        """What the schema says of a place in the arguments of a tool."""
+        tool = self.tool(name, key)
+        shape = None if tool is None else tool.shape
+        for step in place.split("."):
+            shape = None if shape is None else shape.props.get(step.removesuffix("[]"))
+            if shape is not None and step.endswith("[]"):
+                shape = shape.items
+        return shape
+
+
+class _Quiet(Gate):
+    """A gate that tells nobody: what it is asked about happened long ago."""
+
+    def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
+        pass
 
 
 def _blocking(policy: Policy) -> Policy:

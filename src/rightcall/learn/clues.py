@@ -35,6 +35,7 @@ RULES: Final[tuple[Kind, ...]] = ("name", "alias", "value", "default", "form")
 MOST_DIFFERENCES: Final = 12
 """A correction that changes more is another call."""
 _LONGEST_VALUE: Final = 200
+_TEXT: Final = frozenset(("string",))
 SURE: Final = 0.9
 """A repair that is less certain is refused by some hosts, so that there is still something to learn."""
 
@@ -117,8 +118,11 @@ def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterat
     written = {one.place: one.given for one in differences.changed}
     for place, fallen, meant in rest.changed if not retry.mistake.ran else differences.changed:
         given = written.get(place, fallen) if "[" not in place else fallen
-        if retry.mistake.ran or _is_refused(bench, call, key, place, given):
-            yield from _of_value(tool, place, given, meant)
+        if not retry.mistake.ran and not _is_refused(bench, call, key, place, given):
+            continue
+        for clue in _of_value(tool, place, given, meant):
+            if not retry.mistake.ran or clue.kind == "form" or _is_free(bench, tool, key, place):
+                yield clue
     if rest.changed or differences.removed or retry.mistake.ran:
         return  # more was changed than what was missing
     for place, _, meant in rest.added:
@@ -253,6 +257,12 @@ def _join(path: str, name: str) -> str:
 def _is_refused(bench: Bench, call: Call, key: str, place: str, given: Any) -> bool:
     """Whether the corrected call is refused again with this one value as it was written before."""
     return bool(bench.judge(call.name, replaced(call.arguments, place.split("."), given), key).problems)
+
+
+def _is_free(bench: Bench, tool: str, key: str, place: str) -> bool:
+    """Whether any text may stand at a place: a value out of a list that failed is right all the same."""
+    shape = bench.shape_at(tool, place, key)
+    return shape is not None and shape.enum is None and shape.types == _TEXT
 
 
 def replaced(arguments: Any, steps: list[str], value: Any) -> Any:

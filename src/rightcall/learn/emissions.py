@@ -36,7 +36,7 @@ class Emitted(Struct, frozen=True):
     ok: bool | None = None
     """Whether it ran and gave a result; None: nobody says."""
     denied: bool = False
-    """A policy or a person said no. Nothing is learned from that."""
+    """A policy or a person said no, or another model wrote it. Nothing is learned from that."""
     tools: str = ""
     """Which tools it was written for, where its line brought them along: a key of the bench."""
 
@@ -48,6 +48,8 @@ History = Callable[[], Iterator[Emitted]]
 
 _OF_THE_GATE: Final = frozenset(("validation", "unknown_tool"))
 """Rules that refuse a call because it does not fit."""
+_NOT_WRITTEN: Final = frozenset(("llm",))
+"""Strategies whose outcome another model wrote: it is no correction."""
 
 
 def recorded(store: Readable, span: Span, bench: Bench) -> Iterator[Emitted]:
@@ -63,7 +65,7 @@ def recorded(store: Readable, span: Span, bench: Bench) -> Iterator[Emitted]:
 def _of_record(one: RecordedCall, failed: bool, bench: Bench) -> Iterator[Emitted]:
     body = one.body
     refused = one.kind == "refused"
-    denied = refused and body.rule not in _OF_THE_GATE
+    denied = (refused and body.rule not in _OF_THE_GATE) or body.strategy in _NOT_WRITTEN
     ok = None if one.kind == "proxied" or denied else not (refused or failed)
     who = Emitted(one.seq, body.caller, body.context or "", body.model or body.provider, ok=ok, denied=denied)
     for name, arguments, text in _written(one, bench):

@@ -18,7 +18,7 @@ from rightcall.learn.retries import Retry
 
 CAP: Final = 5
 """Corrections that count of one caller, and of one context."""
-FOLDS: Final = 3
+FOLDS: Final = 10
 """Parts of the history: what is learned from the others is measured on each."""
 _MOST_CLUES: Final = 50_000
 _MOST_OF_CALLER: Final = 2_000
@@ -124,6 +124,10 @@ class Book:
         self._brought: Counter[str] = Counter()
         self._plain: Counter[str] = Counter()
         self._callers: set[str] = set()
+
+    @property
+    def named_callers(self) -> int:
+        return len(self._callers - {""})
 
     def note_call(self, emitted: Emitted, *, right: bool) -> None:
         self.seen += 1

@@ -38,6 +38,8 @@ class Learned(Struct, frozen=True):
     corrected: int
     found: tuple[Proposal, ...]
     left_out: int = 0
+    callers: int = 0
+    """That are named at all."""
 
     @property
     def proposed(self) -> tuple[Proposal, ...]:
@@ -61,12 +63,12 @@ def learn(history: History, bench: Bench, safety: Safety, stage: Stage = _untold
     rules = [one for one in first if one.is_rule and not one.refused]
     if rules:
         with_rules = bench.with_pack(read_pack_text(pack_text(rules, "learned")))
-        again = proposals(_read(history, with_rules, _step("Reading again", stage)), bench, safety)
+        again = proposals(_read(history, with_rules, _step("Reading again", stage), again=True), bench, safety)
         known = {one.id for one in first}
         new = [one for one in again if one.is_rule and one.id not in known]
         if any(not one.refused for one in new):
             first = tried([*first, *new], history, bench, _step("Measuring again", stage))
-    return Learned(book.seen, book.refused, book.corrected, tuple(first), book.left_out)
+    return Learned(book.seen, book.refused, book.corrected, tuple(first), book.left_out, book.named_callers)
 
 
 def _step(what: str, stage: Stage) -> Callable[[], None]:
@@ -81,8 +83,8 @@ def _step(what: str, stage: Stage) -> Callable[[], None]:
     return count
 
 
-def _read(history: History, bench: Bench, progress: Callable[[], object]) -> Book:
-    """Everything that corrections say."""
+def _read(history: History, bench: Bench, progress: Callable[[], object], *, again: bool = False) -> Book:
+    """Everything that corrections say; when it is read again, only those that are refused still."""
     book, threads = Book(), Threads()
     for emitted in history():
         progress()
@@ -91,6 +93,8 @@ def _read(history: History, bench: Bench, progress: Callable[[], object]) -> Boo
         book.note_call(emitted, right=right or not emitted.name)
         if verdict is not None and verdict.call is not None:
             book.calls[verdict.call.name] += 1
+        if again and not right and verdict is not None and not verdict.problems:
+            continue
         for one in threads.take(emitted, verdict):
             _note(one, book, bench)
     for one in threads.close():
@@ -105,7 +109,7 @@ def _note(one: Retry | GivenUp, book: Book, bench: Bench) -> None:
         return
     book.note_retry(one)
     found = unread_clues(one) if one.mistake.verdict is None else clues(one, bench)
-    for clue in dict.fromkeys(found):
+    for clue in dict.fromkeys(found):  # the same in each item of a list is one
         book.note(clue, one.mistake.emitted, _example(one))
 
 

@@ -103,6 +103,7 @@ class Ledger(MemoryTables):
         """Questions that history asked anew while the replay still has the one before."""
         self._invented: OrderedDict[int, None] = OrderedDict()
         """Calls that run here and did not in history: what they would have given nobody knows."""
+        self._expires: dict[str, int] = {}
         self._unclear: dict[tuple[str, str], dict[str, int]] = {}
         """Grants whose conditions no record holds, by caller and tool: until when."""
 
@@ -206,11 +207,14 @@ class Ledger(MemoryTables):
             return None
         return refuse_overflow(self, request, held)
 
-    def ask(self, request: Request, decision: Decision, body: CallBody) -> None:
-        """A call waits for a person. A question that history never asked has no answer, so it is not kept."""
+    def ask(self, request: Request, decision: Decision, body: CallBody, expires: int | None = None) -> None:
+        """A call waits for a person. A question that history never asked has no answer, so it is not kept. `expires`:
+        how many seconds an answer holds, where that is not as history had it."""
         count_start(self, request, 0)
         if body.approval is None:
             return
+        if expires is not None:
+            self._expires[body.approval] = expires
         bound = bound_to(decision.rule, request)
         known = self.answered(bound)
         if known is not None and known.status == "waiting" and known.expires_at > request.at:
@@ -244,13 +248,12 @@ class Ledger(MemoryTables):
 
     # What else is on record
 
-    def take(self, entry: AuditEntry, expires: int | None = None) -> None:
-        """Any record that is no call. `expires`: how many seconds an answer holds, where that is not as history had
-        it. Raises DecodeError for one that cannot be read."""
+    def take(self, entry: AuditEntry) -> None:
+        """Any record that is no call. Raises DecodeError for one that cannot be read."""
         if entry.kind == "end":
             self._end(entry)
         elif entry.kind == "answer":
-            self._answer(entry, read_answer(entry.body), expires)
+            self._answer(entry, read_answer(entry.body))
         elif entry.kind in ("grant", "definition", "release", "pause", "store"):
             note = read_note(entry.body)
             data: Any = note.data
@@ -269,7 +272,7 @@ class Ledger(MemoryTables):
                 break
             del self._ended[first]
 
-    def _answer(self, entry: AuditEntry, said: AnswerBody, expires: int | None) -> None:
+    def _answer(self, entry: AuditEntry, said: AnswerBody) -> None:
         known = self.approval(self.named_approval(said.id))
         if known is None:
             return
@@ -281,6 +284,7 @@ class Ledger(MemoryTables):
         elif said.status in ("approved", "denied") and known.status == "waiting":
             self._sweep_approvals(said.now)
             over = said.kind != "call" and said.status == "approved"
+            expires = self._expires.pop(said.id, None)
             until = said.until if expires is None else said.now + expires * SECOND
             self.put_approval(replace(known, status="used" if over else said.status, expires_at=until))
 

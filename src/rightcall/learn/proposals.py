@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, json
 
-from rightcall.catalog.forms import layouts
+from rightcall.catalog.forms import convert, layouts
 from rightcall.learn.bench import Bench
 from rightcall.learn.clues import RULES, Kind
 from rightcall.learn.evidence import Book, Example, Key, Support
@@ -128,12 +128,23 @@ def _forms(book: Book, bench: Bench) -> Iterator[Proposal]:
             by_place.setdefault((key.tool, key.place), []).append((text, support))
     for (tool, place), forms in sorted(by_place.items()):
         explained: set[str] = set()
+        taken: list[tuple[str, Support]] = []
         for text, support in sorted(forms, key=lambda one: (-len(one[1].shown), -one[1].counted, _order(one[0]))):
             is_unit = " * " in text
             new = support.shown.keys() if is_unit else support.shown.keys() - explained
-            if support.counted >= LEAST and len(new) >= _LEAST_SHOWN:
+            if support.counted >= LEAST and len(new) >= _LEAST_SHOWN and not _contradicts(text, taken):
                 explained |= set[str]() if is_unit else support.shown.keys()
+                taken.append((text, support))
                 yield _made(Key("form", tool, place, text), text, support, book, bench, 0)
+
+
+def _contradicts(form: str, taken: list[tuple[str, Support]]) -> bool:
+    """Whether a form reads values otherwise than one that more was seen of: a day for a month, say."""
+    return any(
+        (mine := convert(text, [form])) is not None and mine != convert(text, [other])
+        for other, support in taken
+        for text in support.shown
+    )
 
 
 _ORDER: Final = {layout: at for at, layout in enumerate(layouts())}
@@ -146,8 +157,15 @@ def _order(form: str) -> tuple[int, int, str]:
 
 def _without_formed(found: list[Proposal]) -> list[Proposal]:
     """Without the values that a form explains."""
-    formed = {(one.tool, one.place, text.strip().lower()) for one in found if one.kind == "form" for text in one.shown}
-    return [one for one in found if one.kind != "value" or (one.tool, one.place, one.given) not in formed]
+    forms: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        if one.kind == "form":
+            forms.setdefault((one.tool, one.place), []).append(one.given)
+    return [
+        one
+        for one in found
+        if one.kind != "value" or convert(one.given, forms.get((one.tool, one.place), ())) != one.meant
+    ]
 
 
 def _made(key: Key, meant: Any, support: Support, book: Book, bench: Bench | None, others: int) -> Proposal:

@@ -10,10 +10,10 @@ where the old policy gives what was recorded does the new one's word count.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, cast
 
-from msgspec import DecodeError, Struct, field
+from msgspec import DecodeError, Struct
 from msgspec.structs import replace
 
 from rightcall import __version__
@@ -21,61 +21,26 @@ from rightcall.base.text import REDACTED
 from rightcall.executor.guesses import LOOP, decided
 from rightcall.executor.lookups import LOOKUPS
 from rightcall.executor.rights import NOT_TOLD
+from rightcall.learn.differences import Again, Change, Missing, Same, Totals, Unknown, Word, kinds_of, word_before
 from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
 from rightcall.learn.sites import Known, Rebuilt, Sites
+from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
 from rightcall.record.tables import AuditEntry, CallBody, read_call, read_end
 from rightcall.types import Mode
 
-Missing = Literal[
-    "older", "unreadable", "erased", "partial", "pruned", "policy", "redacted", "grant", "tools", "rebuilt", "outcome",
-]  # fmt: skip
-"""Why a call cannot be decided again."""
-WHY: Final[Mapping[Missing, str]] = {
-    "older": "recorded by a version that kept fewer facts",
-    "unreadable": "the record cannot be read",
-    "erased": "its content was erased",
-    "partial": "a path in it was too long to be kept",
-    "pruned": "within an hour after the oldest record that is left",
-    "policy": "the policy that decided it is not on record",
-    "redacted": "the change depends on arguments that were redacted or cut",
-    "grant": "it depends on a grant whose conditions were redacted",
-    "outcome": "it repeats a call that did not run then, so nobody knows what that would have given",
-    "tools": "the tools it was checked against are not on record; name them with `--tools`",
-    "rebuilt": "what the new policy changes about it cannot be worked out here as it was then",
-}
-
-Kind = Literal["loosened", "tightened", "refused", "asked", "allowed", "repaired", "arguments", "rule", "cost"]
-KINDS: Final[Mapping[Kind, str]] = {
-    "loosened": "less is refused or asked than before",
-    "tightened": "more is refused or asked than before",
-    "refused": "a call that was not refused is refused",
-    "asked": "a call that ran, or was refused, asks a person",
-    "allowed": "a call that did not run runs",
-    "repaired": "a call that the gate refused is repaired",
-    "arguments": "a call has other arguments, or is for another tool",
-    "rule": "the decision is the same, by another rule",
-    "cost": "a result may take more or fewer tokens",
-}
-
-_STRICTNESS: Final = {"allow": 0, "passed": 0, "ask": 1, "dry_run": 2, "deny": 3}
 _FACTS: Final = ("store:", "fault", "unable", "state", "unavailable", "paused")
 """Refusals that no policy makes: what was so then stays so."""
 _EARLY: Final = ("allowlist", "policy:deny", "caller:", "deny:", "server:")
 """Refusals of a tool as such, whatever its arguments are."""
-_GATE: Final = ("validation", "unknown_tool", "deprecated")
 _MOST_OPEN: Final = 100_000
 _NEARLY: Final = 0.9
 """The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
-_GATE_PARTS: Final = (
-    "mode", "unknown_tool", "unknown_argument", "packs", "enabled", "fail_on_normalization_failure", "max_text",
-    "max_depth", "providers", "tools", "hosts", "servers", "write",
-)  # fmt: skip
 _CARRIED: Final = (
     "arguments", "effects", "own", "called", "truncated", "repaired", "confidence", "paths", "outside", "linked",
     "findings", "commanded", "command_paths", "inner",
@@ -85,48 +50,6 @@ _CARRIED: Final = (
 
 _STRICT: Final = ("effects", "truncated", "repaired", "findings", "commanded", "inner")
 """Those of them that must come out as they were recorded. Where paths lead may have changed since."""
-
-
-class Word(Struct, frozen=True):
-    """What was decided of a call, or would be."""
-
-    decision: str
-    rule: str
-    observed: bool = False
-    """It ran, whatever was decided."""
-    tool: str = ""
-    params: Any = None
-
-
-class Change(Struct, frozen=True):
-    """A call that would be decided otherwise."""
-
-    seq: int
-    at: str
-    caller: str
-    before: Word
-    after: Word
-    kinds: tuple[Kind, ...]
-    emission: Any = None
-    tokens: tuple[int, int] | None = None
-    """What its result took, and would take at most."""
-
-
-class Same(Struct, frozen=True):
-    """A call that would be decided as it was."""
-
-    seq: int
-
-
-class Unknown(Struct, frozen=True):
-    """A call that cannot be decided again."""
-
-    seq: int
-    why: Missing
-
-
-Again = Change | Same | Unknown
-SAME_DECISION: Final = ()
 
 
 class _Made(Struct, frozen=True):
@@ -145,13 +68,6 @@ class _Spent(Struct, frozen=True):
     runs: bool
     before: int
     after: int
-
-
-class Totals(Struct):
-    """What was asked of people and told to models, before and after."""
-
-    questions: list[int] = field(default_factory=lambda: [0, 0])
-    tokens: list[int] = field(default_factory=lambda: [0, 0])
 
 
 class Replay:
@@ -196,10 +112,7 @@ class Replay:
         if entry.kind == "policy":
             self._rulings.take(entry)
             return None
-        expires = None
-        if entry.kind == "answer" and self._ruling is not None:
-            expires = self._ruling.policy.settings.approval.expires
-        self.ledger.take(entry, expires)
+        self.ledger.take(entry)
         return self._cost(entry) if entry.kind == "end" else None
 
     def _cost(self, entry: AuditEntry) -> Change | None:
@@ -322,7 +235,8 @@ class Replay:
             ledger.refuse(body.caller, made.digest, decision.rule, entry.seq, body.now)
         elif decision.kind == "ask":
             self.totals.questions[1] += 1
-            ledger.ask(asked, decision, body)
+            expires = made.rights.approval.expires
+            ledger.ask(asked, decision, body, None if expires == self._old_rights(body).approval.expires else expires)
         else:
             ledger.admit(asked, decision, entry.seq)
             if decision.kind == "dry_run" and body.wire and not body.inputs.runs_here:
@@ -405,7 +319,8 @@ class Replay:
         """Whether what the gate does may differ, and what is found in commands, addresses and paths."""
         key = id(old), id(new)
         if key not in self._parts:
-            gate = any(getattr(old.policy, name) != getattr(new.policy, name) for name in _GATE_PARTS)
+            was, now = content_of(old.policy), content_of(new.policy)
+            gate = any(was.get(name) != now.get(name) for name in was.keys() | now.keys() if name != "settings")
             gate = gate or dict(old.packs) != dict(new.packs) or self._given or old.version != new.version
             one, other = old.policy.settings, new.policy.settings
             places = (one.paths, one.commands, one.urls) != (other.paths, other.commands, other.urls)
@@ -416,10 +331,15 @@ class Replay:
         rights = new.rights(body)
         if not body.inputs.unasked and not self._has_arguments(body):
             return "redacted"
+        same = self._rebuilt_the_same(body, new, mode, rights, observed)
+        if same is not None:
+            return same
         found = self._rebuild_both(body, old, new, mode)
         if found is None:
             return "rebuilt"
         was, would = found
+        if old.version != new.version and would.definition[:DIGEST] == body.definition:
+            return self._by_another_version(body, would, rights, observed)
         if was.digest != body.digest:
             return "redacted" if body.digest.startswith("keyed:") else "rebuilt"
         if body.inputs.unasked:
@@ -442,6 +362,31 @@ class Replay:
         carried = _under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(carried, carried.digest, rights, observed, is_other=other)
 
+    def _rebuilt_the_same(
+        self, body: CallBody, new: Ruling, mode: Mode | None, rights: Rights, observed: bool
+    ) -> _Made | None:
+        """Where the new policy makes of it what was recorded, the record stands; most calls are such."""
+        would = self._rebuilt_by(new, body, mode, Known(self._given))
+        if would is None or not _is_as_recorded(would, body):
+            return None
+        if isinstance(would.request, Decision):
+            return _Made(would.request, body.digest, rights, observed) if would.request.rule == body.rule else None
+        request = self._recorded(body, rights)
+        if any(_plain(name, getattr(would.request, name)) != _plain(name, getattr(request, name)) for name in _CARRIED):
+            return None
+        request = _under(request, body, rights, self._old_rights(body), new, effects_of=would.request)
+        return _Made(request, body.digest, rights, observed)
+
+    def _by_another_version(self, body: CallBody, would: Rebuilt, rights: Rights, observed: bool) -> _Made:
+        """What this version makes of a call counts, whatever the one before made of it."""
+        if isinstance(would.request, Decision):
+            return _Made(would.request, would.digest, rights, observed)
+        request = replace(
+            would.request, rights=rights, at=body.now, definition=would.request.definition[:DIGEST], state=body.state,
+            scopes=scopes_of(rights, would.request.tool), context=body.context,
+        )  # fmt: skip
+        return _Made(request, request.digest, rights, observed, is_other=request.digest != body.digest)
+
     def _rebuild_both(
         self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None
     ) -> tuple[Rebuilt, Rebuilt] | None:
@@ -455,6 +400,9 @@ class Replay:
         return None
 
     def _definition_of(self, request: Request, would: Request) -> str:
+        """Tools that were named count as having been there all along: none of them has changed."""
+        if self._given:
+            return ""
         return request.definition if would.tool == request.tool else would.definition[:DIGEST]
 
     def _from_unasked(
@@ -466,8 +414,8 @@ class Replay:
         if isinstance(would.request, Decision):
             return _Made(would.request, body.digest, rights, observed)
         request = replace(
-            would.request, rights=rights, at=body.now, definition=would.request.definition[:DIGEST],
-            scopes=scopes_of(rights, would.request.tool), context=body.context,
+            would.request, rights=rights, at=body.now, scopes=scopes_of(rights, would.request.tool),
+            definition="" if self._given else would.request.definition[:DIGEST], context=body.context,
         )  # fmt: skip
         return _Made(request, request.digest, rights, observed, is_other=True)
 
@@ -523,7 +471,7 @@ class Replay:
     # What differs
 
     def _compare(self, entry: AuditEntry, body: CallBody, made: _Made, decision: Decision, *, observed: bool) -> Again:
-        before = _before(body, both_observed=observed)
+        before = word_before(body, both_observed=observed)
         asked = made.asked
         tool = asked.tool if isinstance(asked, Request) else body.tool
         params = asked.arguments if isinstance(asked, Request) and made.is_other else body.params
@@ -535,7 +483,7 @@ class Replay:
             self.totals.questions[0] += 1
         if body.approval is not None and entry.kind == "waiting":
             self._remember(body.approval, after)
-        kinds = _kinds(body, before, after, made)
+        kinds = kinds_of(body, before, after, is_judged=isinstance(asked, Request), is_other=made.is_other)
         change = Change(entry.seq, entry.at, body.caller, before, after, kinds, body.emission)
         if entry.kind == "begin" and not body.wire:
             self._expect_cost(entry.seq, body, made, change)
@@ -655,32 +603,3 @@ def _carry(recorded: Request, was: Request, would: Request) -> Request | None:
 def _plain(name: str, value: Any) -> Any:
     """As it can be compared: reasons are redacted in a record."""
     return tuple((one.answer, one.rule) for one in value) if name == "findings" else value
-
-
-def _before(body: CallBody, *, both_observed: bool) -> Word:
-    if body.rule == "observe" and both_observed:
-        kind, _, rest = body.reason.partition(" by ")
-        rule = rest.partition(": ")[0]
-        return Word(kind or "allow", rule, True, body.tool, body.params)
-    return Word(body.decision, body.rule, body.rule == "observe", body.tool, body.params)
-
-
-def _kinds(body: CallBody, before: Word, after: Word, made: _Made) -> tuple[Kind, ...]:
-    found: list[Kind] = []
-    one, other = _STRICTNESS[before.decision], _STRICTNESS[after.decision]
-    if other != one:
-        found.append("loosened" if other < one else "tightened")
-    if after.decision == "deny" != before.decision:
-        found.append("refused")
-    if after.decision == "ask" != before.decision:
-        found.append("asked")
-    if after.decision == "allow" and before.decision not in ("allow", "passed"):
-        found.append("allowed")
-    refused_by_gate = body.inputs.unasked and before.rule.startswith(_GATE)
-    if refused_by_gate and isinstance(made.asked, Request):
-        found.append("repaired")
-    elif made.is_other and after.decision != "deny" and before.decision != "deny":
-        found.append("arguments")
-    if not found and before.rule and after.rule != before.rule:
-        found.append("rule")
-    return tuple(found)

@@ -116,11 +116,23 @@ def _placed(policy: Policy, folder: str, root: str) -> Policy:
     return place_policy(policy, f"{folder}/rightcall.toml", root) if folder else policy
 
 
+class Place(Struct, frozen=True):
+    """Where a policy is in force."""
+
+    protected: tuple[str, ...] = ()
+    root: str = ""
+    folder: str = ""
+    """Of the policy, where that is not the root."""
+
+
 class Rulings:
     """The policies that a store has kept, by their digests; and those that somebody knows besides."""
 
-    def __init__(self, *known: Policy) -> None:
+    def __init__(self, *known: Policy, place: Place | None = None) -> None:
+        """`known` are policies that somebody has, and `place` where they would be in force: for calls of a policy that
+        no record holds any more."""
         self._known = {one.digest: one for one in known}
+        self._place = place or Place()
         self._kept: dict[str, list[Ruling]] = {}
         self._found: dict[tuple[str, str, str], Ruling | None] = {}
 
@@ -171,4 +183,15 @@ class Rulings:
                 continue
             if not body.rights or one.is_told or one.rights(body).digest == body.rights:
                 return one
-        return None
+        return self._from_known(body)
+
+    def _from_known(self, body: CallBody) -> Ruling | None:
+        """A policy that somebody has, if it gives the rights that the record names."""
+        policy, place = self._known.get(body.policy), self._place
+        if policy is None or not body.rights:
+            return None
+        packs = pack_digests(policy.packs)
+        made = Ruling(_placed(policy, place.folder, place.root), packs, place.protected, place.folder, place.root)
+        if body.packs and packs_digest(packs) != body.packs:
+            return None
+        return made if made.rights(body).digest == body.rights else None

@@ -84,7 +84,7 @@ class Safety:
         safeguarded = {one for one in map(_safeguard, (given, place)) if one}
         if safeguarded and _safeguard(given) != _safeguard(place):
             return f"it would switch a safeguard: {sorted(safeguarded)[0]}"
-        if kind_of(place) in ("command", "code") and kind_of(given) not in ("command", "code", ""):
+        if kind_of(_last(place)) in ("command", "code") and kind_of(_last(given)) not in ("command", "code", ""):
             return "it would make a command of something else"
         return ""
 
@@ -109,13 +109,12 @@ class Safety:
 
     def _is_listed(self, tool: str, place: str, meant: Any) -> bool:
         """Whether the schema itself names this value as one of a few."""
-        known = self._bench.tool(tool)
-        shape = None if known is None else known.shape
-        for step in place.split("."):
-            shape = None if shape is None else shape.props.get(step.removesuffix("[]"))
-            if shape is not None and step.endswith("[]"):
-                shape = shape.items
+        shape = self._bench.shape_at(tool, place)
         return shape is not None and shape.enum is not None and meant in shape.enum
+
+
+def _last(place: str) -> str:
+    return place.rpartition(".")[2].removesuffix("[]")
 
 
 def _safeguard(place: str, *, privileges: bool = False) -> str:

@@ -18,7 +18,7 @@ from rightcall.errors import CallError, RightCallError
 from rightcall.executor.calls import Who, Written, one_call, writings
 from rightcall.executor.door import Door
 from rightcall.executor.guesses import kind_of
-from rightcall.executor.passage import CallContext, asked_of
+from rightcall.executor.passage import CallContext, judge_written
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Tighter
 from rightcall.executor.rights import tool_name
@@ -134,10 +134,10 @@ class Sites:
                 return None
             name, arguments = found[0].found.name, found[0].found.arguments
         around = CallContext(approval=body.inputs.approval, context=body.context)
-        asked = asked_of(here, Who(body.caller, body.context), name, arguments, around, body.now)
-        bare = body.tool.removeprefix(f"{space}/") if space else body.tool
-        found = here.box.tools.get(asked.verdict.call.name if asked.verdict.call is not None else bare)
-        return Rebuilt(asked.request, asked.verdict, asked.digest, "" if found is None else found.definition)
+        judged = judge_written(here, name, arguments, around, body.now)
+        request = judged.request
+        digest = judged.written.digest if isinstance(request, Decision) else request.digest
+        return Rebuilt(request, judged.written.verdict, digest, judged.tool.definition)
 
     def _door(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Door:
         space = body.inputs.space

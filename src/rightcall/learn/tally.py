@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from rightcall.learn.replay import WHY, Again, Change, Kind, Missing, Same, Totals, Word
+from rightcall.learn.differences import WHY, Again, Change, Kind, Missing, Same, Totals, Word
 
 _MOST_GROUPS: Final = 5000
 """Tools and rules that are told apart; what is beyond counts under no tool."""

@@ -58,7 +58,7 @@ def tried(found: list[Proposal], history: History, bench: Bench, step: Step) -> 
         measured = _measured(rules, history, bench, step)
         verdicts = {one.id: _judged(one, measured[one.id]) for one in rules}
         found = [verdicts.get(one.id, one) for one in found]
-        if not any(one.refused for one in verdicts.values()):
+        if not any(one.measured.changed for one in verdicts.values()):
             return found
     left = "its effect could not be told apart from that of others"
     return [replace(one, refused=left) if one.is_rule and not one.refused else one for one in found]
@@ -69,7 +69,7 @@ def _judged(one: Proposal, measure: Measure) -> Proposal:
     refused = ""
     if result.changed:
         refused = f"it would change {result.changed:,} calls that worked"
-    elif result.wrong > _WRONG * max(1, result.wrong + result.saved_in_all):
+    elif result.wrong > max(1, _WRONG * (result.wrong + result.saved_in_all)) or result.wrong > result.saved_in_all:
         refused = f"{result.wrong:,} corrections mean something else"
     elif not result.saved:
         refused = "it saves no retry in the parts of the history that it was not learned from"

@@ -337,7 +337,7 @@ class Upstream:
     async def tried(self, seconds: float) -> None:
         """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait, but
         for a look whether somebody has logged in."""
-        if self.state == "waiting" and self.awaits_login:
+        if self.awaits_login:
             with suppress(ServerGone):
                 await self.ready(seconds)
             return
@@ -398,7 +398,6 @@ class Upstream:
             session: Session | None = None
             try:
                 session = Session(self._open_link(self.server), self)
-                self.awaits_login = False
                 why = await self._one_life(session)
             except ServerGone as gone:
                 why = str(gone)
@@ -444,12 +443,15 @@ class Upstream:
             self.awaits_login = isinstance(gone, LoginMissing)
             return f"it {gone}" if isinstance(gone, ServerSlow) else str(gone)
         except TimeoutError:
+            self.awaits_login = False
             return f"it did not introduce itself within {STARTING:g} seconds"
         except Exception as error:
+            self.awaits_login = False
             log.exception("rightcall: the server %s could not be joined", self.name)
             return f"an error of ours ({type(error).__name__}); the log says more"
         self._session = session
         self.problem = ""
+        self.awaits_login = False
         self._enter("ready")
         return await self._gone
 

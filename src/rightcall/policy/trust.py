@@ -115,13 +115,13 @@ def stopped(store: str = EVERYWHERE) -> Pause | None:
     return stop_at(*places_of(store))
 
 
-def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
+def places_of(*stores: str) -> tuple[str, ...]:
     """The files that stop; none where this user has no home."""
     try:
         folders = state_folders()
     except OSError:
         return ()
-    return tuple([os.path.join(folder, "stops", _stop_name(store)) for folder in folders])
+    return tuple([os.path.join(folder, "stops", _stop_name(store)) for store in stores for folder in folders])
 
 
 def folder_stop(folder: str) -> str:
@@ -153,7 +153,7 @@ class Stops:
     whoever puts a stop waits them out, so that no call begins after that."""
 
     def __init__(self, *stores: str) -> None:
-        self._files = tuple([file for store in stores for file in places_of(store)])
+        self._files = places_of(*stores)
         self._next_look = 0.0
 
     def standing(self) -> Pause | None:

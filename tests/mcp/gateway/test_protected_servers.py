@@ -3,6 +3,7 @@ a login that belongs to somebody else."""
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from rightcall.identity.logins import Shown, Wish, log_in_at
 from rightcall.identity.vault import Vault
 from rightcall.mcp.links import open_link
 from rightcall.policy.settings import Server
-from support.authorities import Guarded, Provider, browse_later, guarded
+from support.authorities import Guarded, Provider, Reply, Said, browse_later, guarded
 from support.gateways import asked, endings, greeted, once, shared_of, text_of
 
 pytestmark = pytest.mark.promise("I-03")
@@ -100,6 +101,9 @@ def test_a_token_that_the_server_refuses_is_renewed_once_and_the_call_sent_again
             finally:
                 guard.provider.close()
             assert "its login has expired: run `rightcall login notes`" in told
+            asked_so_far = len(guard.asked("/mcp")), len(provider.asked("/token"))
+            assert "has expired" in text_of(await once(shared, "tools/call", name="notes_greet", arguments={"n": 4}))
+            assert (len(guard.asked("/mcp")), len(provider.asked("/token"))) == asked_so_far  # nobody is pestered
             assert endings(shared)[-1][0] == "failed"
         assert len(guard.calls) == 2
 
@@ -204,3 +208,33 @@ def test_an_executor_reaches_the_server_by_the_same_login(pair: tuple[Provider, 
         asyncio.run(enter(guard))
         assert executor.run({**call, "arguments": {"n": 2}}).ok
     assert len(guard.calls) == 1
+
+
+def test_calls_that_come_while_the_server_starts_after_a_login_wait_for_it(pair: tuple[Provider, Guarded]) -> None:
+    _, guard = pair
+    begun, go = threading.Event(), threading.Event()
+
+    def slowly(said: Said) -> Reply:
+        begun.set()
+        assert go.wait(10)
+        return guard.answer(said)
+
+    async def main() -> list[Any]:
+        async with shared_of(policy_of(guard), open_link) as shared:
+
+            async def call() -> Any:
+                return text_of(await once(shared, "tools/call", name="notes_greet", arguments={}))
+
+            assert "rightcall login notes" in await call()
+            await enter(guard)
+            guard.overrides["/mcp"] = slowly
+            first = asyncio.create_task(call())
+            await asyncio.to_thread(begun.wait, 10)
+            second = asyncio.create_task(call())
+            await asyncio.wait([second], timeout=0.05)
+            go.set()
+            return await asyncio.gather(first, second)
+
+    told = asyncio.run(main())
+    assert told[0] == told[1]
+    assert "Unknown tool" not in told[1]

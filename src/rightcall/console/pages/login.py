@@ -139,7 +139,9 @@ def _enter_identified(tables: Tables, done: Finished, site: Site) -> tuple[Crede
     if done.who is None:
         end_identified(tables, done.claims.issuer, done.claims.subject)
         return None
-    return enter_identified(tables, done.who, done.login.state, tuple(site.policy().settings.callers))
+    policy = site.policy()
+    mapped = (rule.caller for one in policy.identity for rule in one.map if rule.caller)
+    return enter_identified(tables, done.who, done.login.state, (*policy.settings.callers, *mapped))
 
 
 def _redirect(site: Site) -> str:

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar, cast
 from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.text import wire_name
+from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ToolFailure
 from rightcall.executor.calls import identity_now
 from rightcall.executor.door import Door
@@ -330,13 +330,14 @@ def _called(group: Group) -> str:
     'elicitation (form, url), sampling'
     >>> _called(Group((), "old", 3, roots=True)), _called(Group(("sampling",), "old", 3))
     ('handshake, roots of client 3', 'sampling, handshake, client 3 alone')
-    >>> _called(Group(pages=b"{}"))
-    'pages'
+    >>> _called(Group(pages=b"{}")), _called(Group(caller="ann"))
+    ('pages', 'caller ann')
     """
     names = [name for name in group.abilities if "." not in name]
     ways = {name: [one.partition(".")[2] for one in group.abilities if one.startswith(f"{name}.")] for name in names}
     parts = [f"{name} ({', '.join(ways[name])})" if ways[name] else name for name in names]
     parts += ["pages"] if group.pages else []
+    parts += [f"caller {escaped(group.caller, 100)}"] if group.caller else []
     parts += ["handshake"] if group.era == "old" else []
     alone = f"roots of client {group.own}" if group.roots else f"client {group.own} alone"
     return ", ".join([*parts, alone] if group.own else parts)

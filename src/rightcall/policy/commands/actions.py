@@ -481,12 +481,21 @@ def httpie_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     yield from sends_credentials(run)
 
 
+def _only_queries(run: Run) -> bool:
+    """`gh api graphql -f query='{ viewer { login } }'`: a question, whose further fields are its variables."""
+    said = [value[6:] for value in run.values if value.startswith("query=")]
+    return (
+        "graphql" in run.values and not run.has("--input") and len(said) == 1
+        and re.match(r"\s*(?:query\b|\{)", said[0]) is not None and "mutation" not in said[0] and HOLE not in said[0]
+    )  # fmt: skip
+
+
 def gh_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`gh api` changes what it is told to."""
     if run.values[:1] != ["api"]:
         return
     method = run.option("-X", "--method")
-    sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
+    sends = run.has("-f", "-F", "--field", "--raw-field", "--input") and not _only_queries(run)
     if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
         yield RuleHit("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
 

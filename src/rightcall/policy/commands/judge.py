@@ -69,6 +69,7 @@ from rightcall.policy.commands.paths import (
 from rightcall.policy.commands.rules import KILLS, ends_us, seeks_us
 from rightcall.policy.commands.runs import (
     FETCHERS,
+    SECRET_NAME,
     VALUED,
     Run,
     action_at,
@@ -99,6 +100,8 @@ _PLAIN_NAME = regex(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id
 """Variables that hold what stands in many addresses."""
 
 
+_ENVIRONMENT = regex(r"\$\{?env:(\w{1,200})\}?(?!\w|\s*=[^=])", re.IGNORECASE)
+"""A variable of the environment in PowerShell, where it is used and not set."""
 _LISTING = frozenset(
     ("find", "gfind", "fd", "fdfind", "ls", "seq", "sort", "uniq", "head", "tail", "nl", "shuf")
 )  # fmt: skip
@@ -547,6 +550,9 @@ class Judge(Findings):
         if depth > _DEEPEST:
             raise UnreadableLine("it is nested too deeply")
         self.budget.read(text)
+        for named in _ENVIRONMENT.finditer(text) if self.commands.starter else ():
+            if SECRET_NAME.search(named[1]):
+                self._asks("credentials", f"$env:{named[1]}")
         before: list[str] = []
         children: list[str] = []
         fetched: set[str] = set()
@@ -565,30 +571,34 @@ class Judge(Findings):
                     self._prints_children(children[1:], folders)
             children = words if words[0] == "get-childitem" else children
             before = words
-            if len(words) > _MOST_WORDS:
-                raise UnreadableLine("a command has too many words")
-            name = Word(words[0])
             rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
-            run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)
-            if HOLE in words[0]:
-                self.add("ask", "command:unreadable", f"`{spelled([name])}`: which program it starts {CANNOT}")
-                continue
-            allowed = self._by_pattern(run)
-            if self.commands.starter:
-                self._by_starter(run, allowed)
-                if run.program in ("iex", "invoke-expression") and fed:
-                    self._asks("network", f"{fed[0]} | {run.program}")
-                if ends_us(run, sought=False):
-                    self._asks("guards", f"{run.program} … rightcall")
-                if fetched and not fetched.isdisjoint(map(basename, words if _runs_files(run) else words[:1])):
-                    self._asks("network", words[0])
-                fetched |= _fetched_by(run)
-            self._sees(run, elsewhere=False)
-            self._addresses(run, allowed)
-            if run.program in RUNNING or interpreter(run.program) is not None:
-                command = Simple([name, *rest], [], [], folders)
-                self._codes(run, command, [], depth)
-                self._starts(run, command, [], depth)
+            run = Run(basename(words[0]), Word(words[0]), rest, folders, values=words[1:], fed=fed)
+            self._windows_run(run, fetched, depth)
+
+    def _windows_run(self, run: Run, fetched: set[str], depth: int) -> None:
+        """One command; `fetched` are the files that those before it have brought from the network."""
+        if len(run.values) >= _MOST_WORDS:
+            raise UnreadableLine("a command has too many words")
+        if HOLE in run.name.value:
+            self.add("ask", "command:unreadable", f"`{spelled([run.name])}`: which program it starts {CANNOT}")
+            return
+        allowed = self._by_pattern(run)
+        if self.commands.starter:
+            self._by_starter(run, allowed)
+            if run.program in ("iex", "invoke-expression") and run.fed:
+                self._asks("network", f"{run.fed[0]} | {run.program}")
+            if ends_us(run, sought=False):
+                self._asks("guards", f"{run.program} … rightcall")
+            started = (run.program, *(map(basename, run.values) if _runs_files(run) else ()))
+            if not fetched.isdisjoint(started):
+                self._asks("network", run.name.value)
+            fetched |= _fetched_by(run)
+        self._sees(run, elsewhere=False)
+        self._addresses(run, allowed)
+        if _runs_files(run):
+            command = Simple([run.name, *run.arguments], [], [], run.folders)
+            self._codes(run, command, [], depth)
+            self._starts(run, command, [], depth)
 
     def _prints_children(self, values: list[str], folders: tuple[str, ...]) -> None:
         """`gci -Force | gc`: all that is in a folder, hidden files too."""

@@ -131,7 +131,7 @@ def _is_no_environment(path: str) -> bool:
 
 
 def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
-    targets = run.operands()
+    targets = run.operands("-ErrorAction -erroraction -ea" if run.program == "remove-item" else "")
     if run.has("--no-preserve-root"):
         yield RuleHit("destroys", "rm --no-preserve-root", deny=True)
     recursive = run.has("-r", "-R", "--recursive", "-d") or run.program != "rm"
@@ -760,6 +760,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("less", "more"), _pager),
     "dd": _dd,
     "mv": _mv,
+    "move-item": _mv,
+    "copy-item": _cp,
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,

@@ -456,6 +456,7 @@ _OUTPUTS = regex(
     r"--?(?:out|output|outfile|out-file|output-file|outdir|out-dir|output-dir|dest|destination|dest-dir|target-dir"
     r"|save-to|write-to|[a-z]+_out)"
 )
+_MAY_NAME = regex(r"\A-o|out|dest|-to\b|-dir")
 _OTHER_O = frozenset(
     ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "git", "ps", "ssh", "sftp", "mount", "kubectl",
      "oc", "k", "set", "find", "gfind", "fd", "docker", "podman", "helm", "az", "bash", "sh", "zsh", "strace", "ltrace",
@@ -469,7 +470,7 @@ _OTHER_O = frozenset(
 def _outputs(run: Run) -> list[Word]:
     """What a program writes that nobody described, where an option says so that means it nearly everywhere. Only what
     may lie elsewhere, or is hidden."""
-    if run.program in _OTHER_O or not run.values:
+    if run.program in _OTHER_O or not any(one[:1] == "-" and _MAY_NAME.search(one) for one in run.values):
         return []
     found = [
         word

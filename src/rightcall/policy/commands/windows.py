@@ -25,7 +25,8 @@ _ALIASES = {
     "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
     "gi": "get-item", "rvpa": "resolve-path", "ac": "add-content", "copy": "copy-item", "cp": "copy-item",
-    "cpi": "copy-item", "move": "move-item", "mv": "move-item", "mi": "move-item",
+    "cpi": "copy-item", "move": "move-item", "mv": "move-item", "mi": "move-item", "sal": "set-alias",
+    "nal": "set-alias", "new-alias": "set-alias",
 }  # fmt: skip
 _TOKEN = regex(
     r"(?P<blank>[ \t\r]+)|(?P<merge>[0-9*]?>&[0-9])|(?P<into>(?<![^\s;{}()|&])[0-9*]>>?|>>?)|(?P<open>\()|(?P<close>\))"
@@ -79,7 +80,7 @@ class _Statement:
 
     __slots__ = (
         "assigned", "closed", "fed", "glued", "hidden", "into", "is_called", "is_expression", "items", "outputs",
-        "texts", "words",
+        "texts", "variable", "words",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -94,7 +95,8 @@ class _Statement:
         self.fed, self.texts = fed, texts
         self.glued = self.closed = self.into = self.is_called = self.hidden = False
         self.is_expression: bool | None = None
-        self.assigned = ""
+        self.assigned = self.variable = ""
+        """The variable that takes what it gives; that with which it begins."""
 
 
 _MARK = "\ue004"
@@ -105,6 +107,7 @@ class _Powershell:
     def __init__(self) -> None:
         self.found: list[Command] = []
         self.known: dict[str, str] = {}
+        self.aliases: dict[str, str] = {}
         self.open: list[_Statement] = []
         self.now = _Statement()
         self.last: list[str] = []
@@ -141,32 +144,34 @@ class _Powershell:
             now.outputs.append(self._unquote(kind, value))
             now.into = False
             return
+        if kind == "word" and value.casefold() == "in" and len(now.items) == 1 and now.variable:
+            now.begin(now.fed)  # `foreach ($f in …)`
+            return
+        if value in ("=", "+=") and now.variable and len(now.items) == 1:
+            self._assigns(now.variable, value)
+            return
         if now.is_expression is None and not now.words and not now.is_called:
-            if kind == "word" and self._assigns(value):
+            if kind == "word" and (found := _ASSIGNED.match(value)) is not None and found[2]:
+                self._assigns(found[1], found[2])
+                if value[found.end() :]:
+                    self._piece("word", value[found.end() :])
                 return
             if kind == "word" and value == ".":
                 now.is_called = True
                 return
             now.is_expression = kind != "word" or _BEGINS_EXPRESSION.match(value) is not None
+            named = _ASSIGNED.fullmatch(value) if kind == "word" and not now.assigned else None
+            now.variable = named[1] if named is not None else ""
         if now.is_expression:
             self._expression(kind, value)
         else:
             self._word(self._unquote(kind, value))
 
-    def _assigns(self, value: str) -> bool:
-        """`$x = …`, with or without blanks: what follows is judged as if it stood alone."""
-        now, found = self.now, _ASSIGNED.match(value)
-        if now.assigned and value in ("=", "+="):
-            now.assigned = now.assigned if value == "=" else f"{now.assigned}+"
-            return True
-        if found is None or now.assigned or value[found.end() :].startswith((".", "[")):
-            return False
-        now.assigned = found[1] + ("" if found[2] in (None, "=") else "+")
-        if found[2] is None:
-            return not value[found.end() :]
-        if value[found.end() :]:
-            self._piece("word", value[found.end() :])
-        return True
+    def _assigns(self, name: str, sign: str) -> None:
+        """`$x = …`: what follows is judged as if it stood alone."""
+        fed = self.now.fed
+        self.now.begin(fed)
+        self.now.assigned = name if sign == "=" else f"{name}+"
 
     def _word(self, text: str) -> None:
         now = self.now
@@ -184,8 +189,6 @@ class _Powershell:
             now.items.append(_MARK + self._unquote(kind, value))
         elif value in ("$", "@"):
             pass  # what follows in brackets is what it stands for
-        elif value.casefold() == "in" and len(now.items) == 1:
-            now.begin(now.fed)  # `foreach ($f in …)`
         elif _OPERATOR.fullmatch(value):
             now.items.append(value.casefold())
         else:
@@ -301,7 +304,11 @@ class _Powershell:
 
     def _finish(self, now: _Statement) -> None:
         named = [] if now.is_expression else _name_command(now.words)
+        if named and named[0] in self.aliases:
+            named = _name_command([self.aliases[named[0]], *named[1:]])
         if named:
+            if named[0] == "set-alias" and len(meant := [one for one in named[1:] if not one.startswith("-")]) == 2:
+                self.aliases[meant[0].casefold()] = meant[1]
             if now.texts and named[0] in _FILE_COMMANDS and named[0] not in ("out-file", "set-content"):
                 named += now.texts
             self._found(named, now)
@@ -328,7 +335,7 @@ class _Powershell:
         if program in ("set-content", "out-file") and written and ("" in named[1:] or now.texts == ("",)):
             self.found.append(([EMPTIES, written[0]], now.fed))
         if program == "start-process" and len(written) > 1:
-            self.found.append(([written[0].casefold(), *" ".join(written[1:]).split()], now.fed))
+            self.found.append(([written[0].casefold(), *re.split(r"[\s,]+", " ".join(written[1:]))], now.fed))
 
 
 def _is_keyword(word: str) -> bool:
@@ -406,6 +413,7 @@ def _changed(text: str, method: str, values: list[str]) -> str | None:
 def _unescape(value: str, known: dict[str, str]) -> str:
     value = re.sub(r"\$env:(?:USERPROFILE|HOME)\b|%USERPROFILE%|\$HOME\b|\$\{HOME\}", "~", value, flags=re.IGNORECASE)
     value = re.sub(r"\$PWD\b|%CD%", ".", value, flags=re.IGNORECASE)
+    value = re.sub(r"\$PROFILE\b(?:\.\w+)?", "~/.profile", value, flags=re.IGNORECASE)
     value = re.sub(r"\$(?:null|true|false)\b", "", value, flags=re.IGNORECASE)
     plain = re.sub(r"[`^](.)", r"\1", value, flags=re.DOTALL)
     return _VARIABLE.sub(lambda found: known.get(found.group().strip("${}%").casefold(), HOLE), plain).replace(

@@ -1,0 +1,190 @@
+"""Replaying under the same policy changes nothing, whatever happened; what a record does not hold is not guessed."""
+
+import logging
+import random
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rightcall import MemoryStore, load_policy
+from rightcall.base.secrets import Redactor
+from rightcall.executor.door import Door
+from rightcall.learn.differences import Again, Change, Same, Unknown
+from rightcall.learn.history import CALL_KINDS, Definitions, Span, stream_entries
+from rightcall.learn.replay import Replay
+from rightcall.learn.rulings import Place, Ruling, Rulings, ruling_of
+from rightcall.learn.sites import Sites
+from rightcall.policy.types import SECOND, Grant
+from rightcall.record.admission import give_grant
+from rightcall.record.memory import guarded_paths, store_path
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
+from rightcall.record.verify import prune
+from support.histories import CALLERS, POLICY, START, live, world
+
+pytestmark = pytest.mark.promise("L-01")
+
+TOOL = {"name": "look", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def replayed(store: Store, root: Path, ruling: Ruling | None = None, **more: Any) -> list[Again]:
+    sites = Sites(Definitions.of(store), store, str(root))
+    with closing(sites):
+        return list(Replay(ruling, Rulings(), sites, **more).over(stream_entries(store)))
+
+
+def rules(store: Store) -> set[str]:
+    return {read_call(entry.body).rule.partition(":")[0] for entry in stream_entries(store) if entry.kind in CALL_KINDS}
+
+
+ALL_RULES = {
+    "paused", "quarantine", "limit", "loop", "approval", "validation", "unknown_tool", "path", "command", "url",
+    "definition", "dry_run", "allowlist", "policy", "caller",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_nothing_changes_under_the_same_policy(seed: int, tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock, records=10**6)
+    with world([store], tmp_path) as made:
+        live(random.Random(seed), clock, [store], made, 900)
+    assert rules(store) >= ALL_RULES
+    for ruling in (None, ruling_of(load_policy(POLICY))):
+        assert Counter(type(one) for one in replayed(store, tmp_path, ruling)) == {Same: 900}
+
+
+def test_nothing_changes_where_two_processes_shared_a_file(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    stores: list[Store] = [SqliteStore(str(tmp_path / "audit.db"), clock) for _ in range(2)]
+    with world(stores, tmp_path) as made:
+        live(random.Random(11), clock, stores, made, 250)
+    found = Counter(type(one) for one in replayed(stores[0], tmp_path))
+    for store in stores:
+        store.close()
+    assert found == {Same: 250}
+
+
+@pytest.mark.long
+def test_nothing_changes_in_a_hundred_thousand_records(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock, records=10**7)
+    with world([store], tmp_path) as made:
+        live(random.Random(5), clock, [store], made, 100_000)
+    assert Counter(type(one) for one in replayed(store, tmp_path)) == {Same: 100_000}
+
+
+def test_a_wrong_record_is_noticed(tmp_path: Path) -> None:
+    """The replay does not repeat what is written: a decision that the policy does not make is a difference."""
+    clock = ManualClock(START)
+    store = MemoryStore(clock)
+    with Door.open("my-agent", POLICY, store=store, root=tmp_path, tools=[TOOL]) as door:
+        for number in range(3):
+            door.judge("look", {"n": number})
+    entries = list(stream_entries(store))
+    at = next(place for place, one in enumerate(entries) if one.kind == "begin")
+    body = replace(read_call(entries[at].body), rule="stage:full")
+    entries[at] = replace(entries[at], body=encode(body))
+    sites = Sites(Definitions.of(store), store, str(tmp_path))
+    found = list(Replay(None, Rulings(), sites).over(entries))
+    assert [type(one) for one in found] == [Change, Same, Same]
+
+
+def one_call(store: Store, root: Path, name: str, arguments: Any, policy: Any = POLICY) -> None:
+    with Door.open("my-agent", policy, store=store, root=root, tools=[TOOL]) as door:
+        door.judge(name, arguments)
+
+
+def only(found: list[Again]) -> Again:
+    (one,) = found
+    return one
+
+
+def test_a_redacted_argument_is_not_guessed(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    one_call(store, tmp_path, "save", {"path": "a.txt", "password": "Zq8hunter2", "file": "b.txt"})
+    denied = {**POLICY, "policy": {**POLICY["policy"], "paths": {"deny": ["b.txt"]}}}
+    assert only(replayed(store, tmp_path, ruling_of(load_policy(denied)))) == Unknown(2, "redacted")
+    names = {**POLICY, "policy": {**POLICY["policy"], "deny": ["save"]}}
+    again = only(replayed(store, tmp_path, ruling_of(load_policy(names))))  # its name is enough for this
+    assert isinstance(again, Change)
+    assert again.after.rule == "policy:deny"
+
+
+def test_records_of_an_older_version_are_not_guessed(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    one_call(store, tmp_path, "look", {"n": 1})
+    entries = list(stream_entries(store))
+    bodies = [replace(one, body=encode(replace(read_call(one.body), now=0))) if one.kind == "begin" else one
+              for one in entries]  # fmt: skip
+    sites = Sites(Definitions.of(store), store, str(tmp_path))
+    assert list(Replay(None, Rulings(), sites).over(bodies)) == [Unknown(2, "older")]
+    without_policy = [one for one in entries if one.kind != "policy"]
+    assert list(Replay(None, Rulings(), sites).over(without_policy)) == [Unknown(2, "policy")]
+
+
+def test_a_grant_whose_conditions_are_not_recorded_is_not_guessed(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock)
+    grant = Grant("aa", "my-agent", "save", {"path": "a*"}, 3, clock.now() + 100 * SECOND, "anna", "")
+    with Door.open("my-agent", POLICY, store=store, root=tmp_path, tools=[TOOL]) as door:
+        store.transact(lambda tables: give_grant(tables, grant))
+        door.judge("save", {"path": "a.txt"})
+    again = only(replayed(store, tmp_path))
+    assert again == Unknown(again.seq, "grant")
+
+
+def test_a_caller_and_a_time_can_be_chosen(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock, records=10**6)
+    with world([store], tmp_path) as made:
+        live(random.Random(1), clock, [store], made, 300)
+    everything = replayed(store, tmp_path)
+    middle = store.look(lambda tables: tables.entry(everything[150].seq))
+    assert middle is not None
+    later = replayed(store, tmp_path, span=Span(since=middle.at))
+    assert 140 <= len(later) <= 160
+    assert set(map(type, later)) == {Same}  # what was before still counts
+    by_caller = [len(replayed(store, tmp_path, span=Span(caller=name))) for name in CALLERS]
+    assert sum(by_caller) == 300
+    assert min(by_caller) > 0
+
+
+def test_after_a_prune_the_first_hour_is_not_guessed(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock, records=10**6)
+    policy = load_policy(POLICY)
+    with world([store], tmp_path) as made:
+        live(random.Random(1), clock, [store], made, 600)
+    store.transact(lambda tables: prune(tables, keep=700, by="anna"))
+    sites = Sites(Definitions.of(store), store, str(tmp_path))
+    place = Place(guarded_paths(str(tmp_path), None, store_path(policy, None, str(tmp_path))), str(tmp_path))
+    found = list(Replay(None, Rulings(policy, place=place), sites, pruned=True).over(stream_entries(store)))
+    assert {type(one) for one in found} <= {Same, Unknown}
+    assert {one.why for one in found if isinstance(one, Unknown)} <= {"pruned"}
+    assert sum(isinstance(one, Same) for one in found) > 200
+
+
+def test_the_store_keeps_each_policy_once_and_without_secrets(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    secret = {**POLICY, "servers": {"files": {"command": ["serve"], "env": {"API_TOKEN": "Zq8hunter2"}}}}
+    for _ in range(3):
+        one_call(store, tmp_path, "look", {"n": 1})
+        one_call(store, tmp_path, "look", {"n": 1}, secret)
+    notes = [read_note(one.body).data for one in stream_entries(store) if one.kind == "policy"]
+    kept = [one for one in notes if "content" in one]
+    assert len(kept) == 2
+    assert b"Zq8hunter2" not in b"".join(one.body for one in stream_entries(store))
+    assert kept[0]["content"]["settings"]["deny"] == ["fo*"]
+    assert Redactor(b"none").value(kept) == kept
