@@ -42,9 +42,7 @@ _LEAD: Final = re.compile(
 )
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
-    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|use|with|from|between|accepts?|takes?|values?|options?|in|to|by|a|"
-    r"an))\s*$",
-    re.IGNORECASE,
+    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
 )
 _TOLD_SINGLY: Final = re.compile(r"\(\s*['\"`]([A-Za-z][\w-]{0,30})['\"`]\s*\)")
 _BULLETS: Final = re.compile(
@@ -110,15 +108,15 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
         if "|" in found[1] or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text)):
-            yield _checked(text, found.start(1), found.end(1), found[1])
+            yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     bullets = [one[1] for one in _BULLETS.finditer(text)]
     yield bullets if chosen and _are_values(bullets) else []
     whole = _WHOLE.fullmatch(text)
-    if chosen and whole is not None:
-        yield _checked(text, 0, len(text), whole[1])
+    if whole is not None and (chosen or "|" in text):
+        yield _checked(text, 0, len(text), whole[1], sure="|" in text)
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1]:
-            yield _checked(text, found.start(1), found.end(1), found[1])
+            yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
 
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:

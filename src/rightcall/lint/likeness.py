@@ -217,7 +217,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     )
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
-        if not described and not lone and not argument.schema.get("enum"):
+        inside = argument.depth > 0 and name.lower() in ("value", "input", "string", "field")
+        if not described and not lone and not inside and not argument.schema.get("enum"):
             yield Hit(
                 "RC112",
                 f"argument {quote_name(name)} says nothing, and has no description",
@@ -319,7 +320,9 @@ def resemblance(one: str, other: str) -> str | None:
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
-    if _one_letter_apart(one, other):
+    if _one_letter_apart(one, other) or [word.replace("z", "s") for word in mine] == [
+        word.replace("z", "s") for word in theirs
+    ]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
 

@@ -134,8 +134,8 @@ _FORMATS: Final = (
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
-                              r"state)|\bISO[- ]?3166(?:-1)?(?: alpha)?-2|\bISO[- ]?639-1|"
-                              r"\bISO[- ]3166\b", re.IGNORECASE)),
+                              r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|\bISO[- ]?639-1|"
+                              r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
     ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
@@ -162,7 +162,12 @@ def _format(argument: Argument, text: str) -> Iterator[Hit]:
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)
-        if found is None or is_example(text, found.start()) or (name.startswith("date") and _OTHER_FORMS.search(text)):
+        shown = "YYYY" in (found[0] if found else "")
+        if (
+            found is None
+            or (is_example(text, found.start()) and not shown)
+            or (name.startswith("date") and _OTHER_FORMS.search(text))
+        ):
             continue
         yield Hit(
             "RC302",
@@ -478,6 +483,8 @@ def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
 _NEEDS_UNIT: Final = word_set(
     "timeout duration delay interval ttl wait lifetime weight distance radius temperature speed latency"
 )
+_ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
+"""What is measured as a style sheet does."""
 _TOLD_UNIT: Final = re.compile(
     r"\b(?:milli|micro|nano)?sec(?:ond)?s?\b|\bms\b|\bminutes?\b|\bmins?\b|\bhours?\b|\bdays?\b|\bweeks?\b|"
     r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
@@ -520,6 +527,7 @@ def _unit(argument: Argument, text: str) -> Iterator[Hit]:
     if (
         words
         and words[-1] in _NEEDS_UNIT
+        and _ON_SCREEN.isdisjoint(words)
         and not _TOLD_UNIT.search(text)
         and not any(is_unit(word) for word in words[:-1])
     ):

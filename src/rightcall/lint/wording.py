@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rightcall.gate.repair.words import is_word, same_meaning, singular, words_of
+from rightcall.gate.repair.words import is_word, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
 
@@ -21,6 +21,13 @@ _ACTS: Final = {
     "send": "send publish submit email",
 }
 _ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
+_TURNS: Final = word_set(
+    "start stop begin end read write enable disable show hide open close allow deny accept reject upload download "
+    "push pull "
+    "import export encrypt decrypt encode decode add remove insert delete lock unlock activate deactivate include "
+    "exclude"
+)
+"""Verbs with a contrary."""
 _COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
@@ -159,6 +166,7 @@ def _is_unrelated(tool: ToolView, told: list[str]) -> bool:
 def _act(tool: ToolView) -> Iterator[Hit]:
     """The verb of the name, and the verb that the description begins with."""
     words = words_of(tool.name)
+    yield from _contrary(tool, words)
     acts = {_ACT_OF[word] for word in words if word in _ACT_OF}
     text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
     if len(acts) != 1 or not text:
@@ -177,6 +185,23 @@ def _act(tool: ToolView) -> Iterator[Hit]:
         "RC207", f"the name says {named}, the description begins with {quote_text(text[0])}",
         "correct the description, or rename the tool", tool.at("description"),
     )  # fmt: skip
+
+
+def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
+    """`stop_server` that says it starts one: the first word of the text is the contrary of a word of the name."""
+    told = words_of(tool.description[:300].split(".")[0])
+    if not told or not words:
+        return
+    first, verb = told[0], words[0]
+    forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
+    own = any(word.startswith(verb[:4]) for word in told)
+    if not own and verb in _TURNS and any(opposed(verb, form) for form in forms if form in _TURNS):
+        yield Hit(
+            "RC207",
+            f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
+            "correct the description, or rename the tool",
+            tool.at("description"),
+        )
 
 
 def _stem(word: str) -> str:
