@@ -91,6 +91,17 @@ def test_a_fix_in_place_is_written_only_on_a_yes(run: Runner, file: Path) -> Non
     assert run("lint", str(file), "--fix", "--yes").out.startswith("Nothing to correct mechanically.")
 
 
+def test_a_fix_counts_what_the_next_run_finds(run: Runner, tmp_path: Path) -> None:
+    file = tmp_path / "tools.json"
+    schema = {"type": "object", "required": ["sku", "depot"], "properties": {"sku": {"type": "string"}}}
+    tool = {"name": "count_stock", "description": "Counts the pieces of an article in stock.", "parameters": schema}
+    file.write_text(json.dumps([tool]))
+    done = run("lint", str(file), "--fix", "--yes")
+    assert "corrected: RC403" in done.out
+    found = run("lint", str(file), "--json").json["documents"][0]["findings"]
+    assert f"{len(found)} findings left for a person" in done.out
+
+
 def test_a_fix_goes_to_a_new_file_and_never_over_another(run: Runner, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "fixed.json"
     before = file.read_text()

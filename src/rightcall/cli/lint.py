@@ -404,14 +404,14 @@ def _rule_page(rule: "Rule", style: Style) -> list[str]:
 
 def _fix(options: Namespace, checked: "Sequence[tuple[Document, Sequence[Finding]]]", choice: "Choice") -> int:
     """Correct what is mechanical, in place or into a new file."""
-    from rightcall.lint.fixes import FIXED, fix_document
+    from rightcall.lint.fixes import fix_document
     from rightcall.lint.linter import lint
 
     every = type(choice)(("RC",), choice.ignore, choice.providers, notes=True)
     narrow = options.notes or options.select
     whole = checked if narrow else [(document, lint(document, every)) for document, _ in checked]
     plans = [(document, fix_document(document, findings)) for document, findings in whole]
-    left = sum(one.rule not in FIXED for _, findings in checked for one in findings)
+    left = sum(len(lint(_corrected(document, fixes), choice)) for document, fixes in plans)
     if not any(fixes for _, fixes in plans):
         say(
             "Nothing to correct mechanically.",
@@ -455,8 +455,17 @@ def _write(options: Namespace, document: "Document", fixes: "list[Fix]") -> bool
 
 
 def _as_list(document: "Document", fixes: "list[Fix]") -> str:
-    changed = {fix.tool.number: fix.fixed for fix in fixes}
-    return json_text([changed.get(tool.number, tool.raw) for tool in document.tools], indent=2) + "\n"
+    return json_text([tool.raw for tool in _corrected(document, fixes).tools], indent=2) + "\n"
+
+
+def _corrected(document: "Document", fixes: "list[Fix]") -> "Document":
+    """The definitions as they will be: a fix may leave something for a person, such as an argument to describe."""
+    from rightcall.lint.definitions import Document, view_tool
+
+    changed = {
+        fix.tool.number: view_tool(fix.fixed, fix.tool.path, fix.tool.number, ruled=fix.tool.ruled) for fix in fixes
+    }
+    return Document(document.source, document.kind, tuple(changed.get(one.number, one) for one in document.tools))
 
 
 def _replace(path: str, text: str, before: str | None) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
@@ -381,7 +381,7 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     told = default_in(text, argument)
     if told is NO_DEFAULT:
         return
-    shown = json.dumps(told, ensure_ascii=False)
+    shown = render_json(told, 60)
     if "default" not in argument.part and "default" not in argument.schema:
         if argument.required and not tool.is_strict and not _is_nullable(argument):
             yield Hit(
@@ -394,7 +394,7 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             yield Hit(
                 "RC305",
                 f"the default of {quote_name(argument.name)} is told in the text alone",
-                f'add "default": {quote_text(shown)}',
+                f'add "default": {shown}',
                 argument.path,
             )
         return
@@ -402,8 +402,8 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if given is not None and given != told and not (isinstance(given, str) and str(told).lower() == given.lower()):
         yield Hit(
             "RC309",
-            f"the default of {quote_name(argument.name)} is {quote_text(json.dumps(given))} in the schema and "
-            f"{quote_text(shown)} in the text",
+            f"the default of {quote_name(argument.name)} is {render_json(given, 60)} in the schema and "
+            f"{shown} in the text",
             "make them the same",
             argument.path,
         )
