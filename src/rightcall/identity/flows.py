@@ -133,7 +133,7 @@ def error_code(reply: Reply) -> str:
 
 def end_of(life: Any) -> float:
     """When a token ends that lives for so many seconds; some providers say it as a text."""
-    seconds = int(life) if isinstance(life, str) and life.isdigit() and len(life) < 12 else life
+    seconds = int(life) if isinstance(life, str) and life.isdecimal() and len(life) < 12 else life
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return 0.0
     return time() + seconds if 0 < seconds < _LONGEST_LIFE else 0.0
@@ -262,8 +262,7 @@ def authorisation_link(party: Party, scopes: tuple[str, ...], redirect: Redirect
     endpoint = party.provider.authorization_endpoint
     if not endpoint:
         raise IdentityError(f"{escaped(party.provider.issuer, 100)} has no page to log in (authorization_endpoint)")
-    read_url(endpoint)
-    base, _, query = endpoint.partition("#")[0].partition("?")
+    base, _, query = str(read_url(endpoint)).partition("?")  # in its one spelling: a person is shown it
     before = parse_qsl(query, keep_blank_values=True)
     if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
         raise IdentityError(f"{escaped(party.provider.issuer, 100)}: its page to log in brings answers of its own")
@@ -360,7 +359,7 @@ def _device_code(found: Mapping[str, Any]) -> DeviceCode | None:
 
 def _between(said: Any, usual: float, least: float, most: float) -> float:
     is_number = isinstance(said, (int, float)) and not isinstance(said, bool)
-    return min(max(float(said), least), most) if is_number else usual
+    return float(min(max(said, least), most)) if is_number else usual
 
 
 # ── machines, and what comes after ──
