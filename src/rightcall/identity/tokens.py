@@ -11,6 +11,7 @@ the token; whoever presents it may be told.
 """
 
 import asyncio
+from base64 import urlsafe_b64decode
 from collections.abc import Collection, Mapping
 from time import time
 from typing import Any, Final, Literal
@@ -22,6 +23,8 @@ from joserfc.registry import Header
 from msgspec import DecodeError, Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.json.strict import duplicate_keys
+from rightcall.base.letters import has_unseen
 from rightcall.errors import IdentityError
 from rightcall.identity.callers import LONGEST_TOKEN, Refusal, Why
 from rightcall.identity.discovery import Provider, discover_issuer
@@ -117,10 +120,11 @@ def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
     try:
         signature = jws.extract_compact(token, registry=_REGISTRY)
         claims: Any = json.decode(signature.payload)
+        header: Any = signature.headers()
+        has_twice = _has_twice(_decoded(token.partition(b".")[0]), header) or _has_twice(signature.payload, claims)
     except (JoseError, DecodeError, ValueError, TypeError, RecursionError):
         return Refusal("malformed")
-    header: Any = signature.headers()
-    if not is_object(header) or not is_object(claims):
+    if has_twice or not is_object(header) or not is_object(claims):
         return Refusal("malformed")
     algorithm, key = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in algorithms:
@@ -128,6 +132,15 @@ def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
     if "crit" in header or "b64" in header or not (key is None or (isinstance(key, str) and len(key) <= LONGEST_ID)):
         return Refusal("header")
     return Written(signature, algorithm, key, claims)
+
+
+def _decoded(part: bytes) -> bytes:
+    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+def _has_twice(part: bytes, found: Any) -> bool:
+    """Whether something is said twice: whoever signed it may have meant the first, and we would read the last."""
+    return bool(duplicate_keys(part.decode("utf-8"), found))
 
 
 def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims | Refusal:
@@ -145,9 +158,14 @@ def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims 
     if why is not None:
         return Refusal(why)
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not _is_seen(subject):
         return Refusal("claims")
     return Claims(terms.issuer, subject, float(claims["exp"]), claims)
+
+
+def _is_seen(subject: str) -> bool:
+    """All of it: records name people by it."""
+    return subject.isprintable() and subject == subject.strip() and not has_unseen(subject)
 
 
 def _kind_fault(written: Written, terms: Terms) -> Why | None:
