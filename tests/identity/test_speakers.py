@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from time import monotonic, time
 from typing import Any
@@ -250,5 +251,9 @@ def test_a_token_of_ours_is_known_however_long_it_is_and_however_it_is_written(p
         f"{short[:-9]}",
     ):
         assert found.is_held_in(text.encode()), text
+    for scheme in (b"Basic ", b"basic\t"):
+        assert found.is_held_in(scheme + b64encode(b"user:" + short.encode()))
+    for text in (b"Basic " + b64encode(b"user:password"), b"Basic e", b"Basic %%%", b"Bearer %"):
+        assert not found.is_held_in(text)
     assert not found.is_held_in(unsigned({"alg": "none"}, {"iss": "https://other.example"}, "c2ln").encode())
     assert not found.is_held_in(b"eyJhbGciOiJub25lIn0.bm90IGpzb24.c2ln")

@@ -10,7 +10,7 @@ log in by themselves: the metadata of RFC 9728, and the challenge that names it.
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode
+from base64 import b64decode
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
@@ -31,6 +31,8 @@ WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 OF_PROVIDER: Final = "/.well-known/oauth-authorization-server"
 _WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}=*\.([A-Za-z0-9_-]{2,})=*\.")
 """Where a token may be in a text, and what it says."""
+_BASIC: Final = re.compile(rb"[Bb][Aa][Ss][Ii][Cc][ \t]+([A-Za-z0-9+/_-]+)=*[ \t]*\Z")
+"""A name and a password, which may be a token."""
 _MOST_KNOWN: Final = 4_096
 """Tokens that are remembered."""
 
@@ -86,7 +88,11 @@ class Speakers:
     def is_held_in(self, text: bytes) -> bool:
         """Whether a text holds a token that names one of our providers, be it right or wrong: then it is for nobody
         else."""
-        if b"ey" not in text or not self.is_on:
+        if not self.is_on:
+            return False
+        if (basic := _BASIC.match(text)) is not None:
+            text = _decoded(basic[1])
+        if b"ey" not in text and b"%" not in text:
             return False
         issuers = {one.issuer for one in self._policy().identity}
         texts = (text, unquote_to_bytes(text)) if b"%" in text else (text,)
@@ -198,9 +204,20 @@ class Speakers:
 def _issuer_of(body: bytes) -> str:
     """Whom a token names, whatever else is wrong with it; empty: nobody."""
     try:
-        return json.decode(urlsafe_b64decode(body + b"=" * (-len(body) % 4)), type=_Named).iss
+        return json.decode(_decoded(body), type=_Named).iss
     except (MsgspecError, ValueError, RecursionError):
         return ""
+
+
+def _decoded(text: bytes) -> bytes:
+    """Of either alphabet; what is none of it is nothing."""
+    try:
+        return b64decode(text.translate(_ONE_ALPHABET) + b"=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+_ONE_ALPHABET: Final = bytes.maketrans(b"-_", b"+/")
 
 
 class _Named(Struct, frozen=True):
