@@ -873,3 +873,21 @@ def test_a_token_that_is_printed_in_pieces_is_read_whole(tmp_path: Path) -> None
     )
     server = Server("notes", url="https://mcp.example/mcp", token_command=(sys.executable, str(program)))
     assert asyncio.run(TokenAccess(server).headers()) == [(b"authorization", b"Bearer one-two-three")]
+
+
+@pytest.mark.promise("I-02")
+def test_a_provider_that_leads_to_the_page_of_another_has_to_be_named_by_a_person(
+    pair: tuple[Provider, Guarded], vault: Vault
+) -> None:
+    provider, guard = pair
+    elsewhere = provider.url.replace("127.0.0.1", "localhost")
+    provider.metadata |= {
+        "authorization_endpoint": f"{elsewhere}/authorize",
+        "authorization_response_iss_parameter_supported": None,
+    }
+    provider.redirected["iss"] = None
+    server = server_of(guard)
+    with pytest.raises(IdentityError, match="sends people to log in at localhost"):
+        enter(server, vault, show=lambda _: pytest.fail("somebody was sent there"))
+    assert not provider.asked("/authorize")
+    assert enter(server, vault, Wish(issuer=provider.url, seconds=3)).provider.issuer == provider.url

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from secrets import compare_digest, token_urlsafe
+from shlex import quote
 from time import time
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -254,6 +255,18 @@ def check_challenges(provider: Provider) -> None:
     if provider.is_told and "S256" not in provider.challenge_methods:
         raise IdentityError(
             f"{escaped(provider.issuer, 100)} does not say that it supports PKCE with S256, which a login needs"
+        )
+
+
+def check_page(provider: Provider, command: str) -> None:
+    """A provider whose page to log in is another's could have that one's code sent to itself (a mix-up), unless the
+    answer says whose it is. Raises IdentityError; `command` is what logs in, once a person has looked."""
+    page, own = provider.authorization_endpoint, provider.issuer
+    if page and not provider.names_itself and read_url(page).host != read_url(own).host:
+        where = escaped(read_url(page).host, 100)
+        raise IdentityError(
+            f"{escaped(own, 100)} sends people to log in at {where}, and does not say in its answers who it is. "
+            f"If that is right, run `{command} --issuer {quote(escaped(own, 200))}`"
         )
 
 

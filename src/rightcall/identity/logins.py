@@ -164,6 +164,8 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     if not given:
         _check_secret(server, issuer)
     provider = await discover_provider(resource, issuer, reach)
+    if not given and server.login == "person" and not wish.device:
+        flows.check_page(provider, blank.command)
     scopes = _choose_scopes(server, wish, (challenge, resource, provider), before[0] if before and want else None)
     about = Login(
         server=server.name, url=server.url, caller=caller, resource=resource.resource, provider=provider,
