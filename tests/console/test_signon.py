@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall import load_policy
 from rightcall.console.people import add_person, revoke_person
@@ -178,6 +179,22 @@ def test_a_session_ends_when_the_policy_says(provider: OpenId) -> None:
         assert anna.get("/").status == 200
         clock.advance(2)
         assert anna.get("/").status == 303
+
+
+@pytest.mark.promise("I-08")
+@pytest.mark.parametrize("left", [None, {"client_id": ""}, {"issuer": "https://other.example"}])
+def test_a_session_ends_with_the_provider_that_the_policy_no_longer_names(
+    desk: Desk, left: dict[str, str] | None
+) -> None:
+    anna = entered(desk, desk.log_in())
+    assert anna.get("/").status == 200
+    later = load_policy({}) if left is None else policy_for(desk.provider)
+    if left is not None:
+        later = replace(later, identity=(replace(later.identity[0], **left),))
+    with opened(desk.store, later) as address:
+        assert Browser(address, anna.secret).get("/").status == 303
+    with opened(desk.store, policy_for(desk.provider)) as address:
+        assert Browser(address, anna.secret).get("/").status == 200
 
 
 def test_an_operator_can_end_the_sessions_of_somebody_who_came_by_the_provider(desk: Desk) -> None:

@@ -77,7 +77,7 @@ def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
             Middleware(Hosts, address=address),
             Middleware(Headers),
             Middleware(Origins, address=address),
-            Middleware(Doorway, store=console.store, address=address),
+            Middleware(Doorway, store=console.store, address=address, policy=console.policy),
         ],
         exception_handlers={HTTPException: _http_error, StoreError: _store_error, 500: _fault},
     )

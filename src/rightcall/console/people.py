@@ -204,6 +204,11 @@ def session_of(tables: Tables, secret: str) -> Credential | None:
     return None if found is None or may is None else replace(found, may=may)
 
 
+def issuer_of(session: Credential) -> str | None:
+    """The identity provider that vouched for whoever has this session; None: nobody had to."""
+    return session.by.removeprefix(BY_IDENTITY).partition(" ")[0] if session.by.startswith(BY_IDENTITY) else None
+
+
 def _right_of(tables: Tables, session: Credential) -> May | None:
     """What the person of a session may do now; None: they are gone, or somebody else has the name."""
     person = person_named(tables, session.person)
