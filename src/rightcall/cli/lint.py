@@ -69,7 +69,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--select", action="append", default=[], metavar="RULE[:TOOL]",
         help="Only these rules, such as RC3 or RC301:get_*",
     )  # fmt: skip
-    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="All but these rules")
+    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="Skip these rules")
     rules(
         "--provider", action="append", default=[], choices=_PROVIDERS, metavar="NAME",
         help="Of RC5xx, only the rules of this provider; repeatable",
@@ -77,12 +77,12 @@ def arguments(parser: ArgumentParser) -> None:
     rules("--notes", action="store_true", help="Also print notes: advice that may not apply")
     rules("--rules", nargs="?", const="all", metavar="RULE", help="List the rules, or explain one")
     fixing = parser.add_argument_group("Fixes").add_argument
-    fixing("--fix", action="store_true", help="Correct what is mechanical; shows the difference and asks")
+    fixing("--fix", action="store_true", help="Correct what needs no judgement; show the difference and ask")
     fixing("--output", metavar="FILE", help="With --fix: write the corrected definitions to this new file")
     fixing("--yes", action="store_true", help=SHARED["--yes"])
     add(
         "--fail-on", choices=("error", "warning", "note", "never"), default="warning", metavar="LEVEL",
-        help="Exit with 1 from this level on (default: warning)",
+        help="Exit with 1 at this level or above (default: warning)",
     )  # fmt: skip
     add("--sarif", action="store_true", help="Print SARIF 2.1.0, for code scanning")
     json_option(parser)
