@@ -195,6 +195,7 @@ def test_rules_are_listed_and_explained(run: Runner) -> None:
         (("missing.json",), "cannot be read"),
         (("x.json", "--select", "RC999"), "unknown rule 'RC999'"),
         (("x.json", "--output", "y.json"), "`--output` needs `--fix`"),
+        (("--url", "example.org"), "invalid value for `--url`: expected an address such as http://127.0.0.1:8000/mcp"),
         (("x.json", "--provider", "openay"), "did you mean `openai`?"),
     ],
 )

@@ -137,6 +137,8 @@ def _require_one(options: Namespace) -> None:
             "nothing to check: give a file, `--pack NAME`, `--module MODULE`, `--server NAME`, `--url URL` or "
             "`-- COMMAND`"
         )
+    if options.url and not options.url.lower().startswith(("http://", "https://")):
+        raise InputError("invalid value for `--url`: expected an address such as http://127.0.0.1:8000/mcp")
 
 
 # ── sources ──
@@ -227,8 +229,8 @@ def _of_policy(options: Namespace, name: str) -> "Server":
         raise ConfigError(f"[servers.{escaped(name, 60)}] is not in the policy{suggest(name, list(policy.servers))}")
     if policy.standing == "tightened":
         raise ConfigError(
-            f"the servers of {escaped(policy.source)} are not started: it was only found, and is not trusted. Run "
-            f"`rightcall trust`"
+            f"the servers of {escaped(policy.source)} are not started: you have not trusted that file. Read it, "
+            "then run `rightcall trust`"
         )
     return known
 

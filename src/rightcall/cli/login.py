@@ -254,8 +254,8 @@ def _list(options: Namespace) -> int:
         lines += [*map(describe_login, own), *map(render_want, asked)]
         if not own and not asked:
             rows.append({"server": server.name, "url": server.url, "state": "none"})
-            lines.append(f"{escaped(server.name)}: has no login, and has not asked for one")
-    nothing = ["No server of the policy can have a login: none has a `url`."]
+            lines.append(f"{escaped(server.name)}: not logged in; it has not asked for a login")
+    nothing = ["No server to log in to: the policy has no `[servers.NAME]` with a `url`."]
     tell(options, {"logins": rows}, lambda _: lines or nothing)
     return OK
 
