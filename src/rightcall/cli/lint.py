@@ -69,7 +69,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--select", action="append", default=[], metavar="RULE[:TOOL]",
         help="Only these rules, such as RC3 or RC301:get_*",
     )  # fmt: skip
-    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="All but these rules")
+    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="Skip these rules")
     rules(
         "--provider", action="append", default=[], choices=_PROVIDERS, metavar="NAME",
         help="Of RC5xx, only the rules of this provider; repeatable",
@@ -77,12 +77,12 @@ def arguments(parser: ArgumentParser) -> None:
     rules("--notes", action="store_true", help="Also print notes: advice that may not apply")
     rules("--rules", nargs="?", const="all", metavar="RULE", help="List the rules, or explain one")
     fixing = parser.add_argument_group("Fixes").add_argument
-    fixing("--fix", action="store_true", help="Correct what is mechanical; shows the difference and asks")
+    fixing("--fix", action="store_true", help="Correct what needs no judgement; show the difference and ask")
     fixing("--output", metavar="FILE", help="With --fix: write the corrected definitions to this new file")
     fixing("--yes", action="store_true", help=SHARED["--yes"])
     add(
         "--fail-on", choices=("error", "warning", "note", "never"), default="warning", metavar="LEVEL",
-        help="Exit with 1 from this level on (default: warning)",
+        help="Exit with 1 at this level or above (default: warning)",
     )  # fmt: skip
     add("--sarif", action="store_true", help="Print SARIF 2.1.0, for code scanning")
     json_option(parser)
@@ -137,6 +137,8 @@ def _require_one(options: Namespace) -> None:
             "nothing to check: give a file, `--pack NAME`, `--module MODULE`, `--server NAME`, `--url URL` or "
             "`-- COMMAND`"
         )
+    if options.url and not options.url.lower().startswith(("http://", "https://")):
+        raise InputError("invalid value for `--url`: expected an address such as http://127.0.0.1:8000/mcp")
 
 
 # ── sources ──
@@ -227,8 +229,8 @@ def _of_policy(options: Namespace, name: str) -> "Server":
         raise ConfigError(f"[servers.{escaped(name, 60)}] is not in the policy{suggest(name, list(policy.servers))}")
     if policy.standing == "tightened":
         raise ConfigError(
-            f"the servers of {escaped(policy.source)} are not started: it was only found, and is not trusted. Run "
-            f"`rightcall trust`"
+            f"the servers of {escaped(policy.source)} are not started: you have not trusted that file. Read it, "
+            "then run `rightcall trust`"
         )
     return known
 
