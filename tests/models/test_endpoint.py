@@ -93,7 +93,7 @@ def test_an_address_is_taken_as_people_write_it(url: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("url", "rule"),
     [
-        ("localhost:11434", "begins with http:// or https://"),
+        ("localhost:11434", "begin with http:// or https://"),
         ("http://user:sk-secret@h/v1", "the key goes into `key`"),
         ("http://h/a b", "without blanks"),
         ("http://h/v1\r\nx: sk-secret", "without blanks and control characters"),
