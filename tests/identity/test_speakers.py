@@ -11,7 +11,8 @@ import pytest
 from rightcall import load_policy
 from rightcall.errors import ConfigError
 from rightcall.identity.callers import Refusal
-from rightcall.identity.speakers import Speaker, Speakers
+from rightcall.identity.discovery import places_of
+from rightcall.identity.speakers import OF_PROVIDER, Speaker, Speakers
 from support.openid import GATEWAY, OpenId
 
 
@@ -154,6 +155,23 @@ def test_a_provider_that_is_gone_lets_nobody_new_in() -> None:
         assert ask(found, known) == ["guest"]
     assert ask(found, token, known) == ["guest", "guest"]  # its keys are known for a while
     assert ask(speakers(provider), token) == ["unavailable"]
+
+
+def test_many_who_ask_for_metadata_are_one_question_also_while_the_provider_is_away(provider: OpenId) -> None:
+    async def many(found: Speakers) -> list[bytes | None]:
+        asked = (found.document(OF_PROVIDER, "https://gateway.example.org") for _ in range(20))
+        return await asyncio.gather(*asked)
+
+    provider.documents = dict.fromkeys(places_of_metadata(provider), 500)
+    assert asyncio.run(many(speakers(provider))) == [None] * 20
+    assert len(provider.asked) == len({*provider.asked})
+    provider.asked, provider.documents = [], {}
+    assert None not in asyncio.run(many(speakers(provider)))
+    assert len(provider.asked) == 1
+
+
+def places_of_metadata(provider: OpenId) -> list[str]:
+    return [one.removeprefix(provider.issuer) for one in places_of(provider.issuer)]
 
 
 def test_an_issuer_with_a_path_has_its_documents_below_it() -> None:

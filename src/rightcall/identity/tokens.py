@@ -10,6 +10,7 @@ among those. Keys and addresses of keys in a token are not looked at. A refusal 
 the token; whoever presents it may be told.
 """
 
+from asyncio import Lock
 from collections.abc import Collection, Mapping
 from time import time
 from typing import Any, Final, Literal
@@ -30,7 +31,9 @@ from rightcall.policy.settings import IdentitySettings, Policy
 
 LONGEST_SUBJECT: Final = 255
 KNOWN_SECONDS: Final = 60.0
-"""How long the metadata of a provider is used again."""
+"""How long the metadata of a provider is used again,"""
+AWAY_SECONDS: Final = 5.0
+"""and how long one that could not be asked is left alone."""
 _MOST_AUDIENCES: Final = 50
 _LATEST: Final = 253_402_300_800
 """The end of the year 9999, in seconds since 1970."""
@@ -207,21 +210,32 @@ class Issuer:
         self.settings = settings
         self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
         self.keys = Keys(self._load)
-        self._metadata: tuple[float, Provider] | None = None
+        self._metadata: tuple[float, Provider | str] | None = None
+        """When it was asked for, and what came of it: why there is none, where there is none."""
+        self._asking = Lock()
         self.terms = Terms(
             settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
         )
 
     async def metadata(self) -> Provider:
-        """As it was a minute ago at most: whoever begins logins without end causes no more questions than that. Raises
-        IdentityError."""
-        known = self._metadata
-        if known is None or self.keys.now() - known[0] >= KNOWN_SECONDS:
-            known = self._metadata = (
-                self.keys.now(),
-                await discover_issuer(self.settings.issuer, self.reach, openid=True),
-            )
+        """As it was a minute ago at most, and asked for by one at a time: whoever begins logins without end causes no
+        more questions than that, nor many while the provider is away. Raises IdentityError."""
+        async with self._asking:
+            known = self._metadata
+            if known is None or self.keys.now() - known[0] >= (
+                AWAY_SECONDS if isinstance(known[1], str) else KNOWN_SECONDS
+            ):
+                known = self._metadata = await self._discovered()
+        if isinstance(known[1], str):
+            raise IdentityError(known[1])
         return known[1]
+
+    async def _discovered(self) -> tuple[float, Provider | str]:
+        try:
+            found = await discover_issuer(self.settings.issuer, self.reach, openid=True)
+        except IdentityError as error:
+            return self.keys.now(), str(error)
+        return self.keys.now(), found
 
     async def _load(self) -> dict[str, Any]:
         address = (await self.metadata()).jwks_uri
