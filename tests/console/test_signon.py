@@ -10,10 +10,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from rightcall import load_policy
-from rightcall.console.people import add_person, revoke_person
-from rightcall.policy.settings import Policy
+from rightcall.console.app import Console, console_running
+from rightcall.console.people import add_person, live_sessions, revoke_person
+from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, read_note
 from support.consoles import Browser, opened
@@ -178,6 +180,34 @@ def test_a_session_ends_when_the_policy_says(provider: OpenId) -> None:
         assert anna.get("/").status == 200
         clock.advance(2)
         assert anna.get("/").status == 303
+
+
+def without_client(policy: Policy) -> Policy:
+    return replace(policy, identity=tuple(replace(one, client_id="") for one in policy.identity))
+
+
+@pytest.mark.promise("I-08")
+@pytest.mark.parametrize("change", ["no provider", "no logins", "nobody approves"])
+def test_a_session_ends_when_the_policy_no_longer_lets_such_people_in(provider: OpenId, change: str) -> None:
+    rules = [policy_for(provider)]
+    store = MemoryStore()
+    with console_running(Console(store, lambda: rules[-1]), ConsoleSettings(port=0)) as address:
+        desk = Desk(Browser(address), provider, store)
+        anna, ben = (entered(desk, desk.log_in(who)) for who in ("anna", "ben"))
+        assert (anna.get("/").status, ben.get("/").status) == (200, 200)
+        others = {key: one for key, one in MAP.items() if key != "group:oncall"}
+        rules.append(
+            {
+                "no provider": Policy(),
+                "no logins": without_client(policy_for(provider)),
+                "nobody approves": policy_for(provider, map=others),
+            }[change]
+        )
+        assert anna.get("/").status == 303
+        assert ben.get("/").status == (200 if change == "nobody approves" else 303)
+        providers = rules[-1].identity
+        left = store.look(lambda tables: live_sessions(tables, providers))
+        assert len(left) == (change == "nobody approves")
 
 
 def test_an_operator_can_end_the_sessions_of_somebody_who_came_by_the_provider(desk: Desk) -> None:

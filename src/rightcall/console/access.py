@@ -20,8 +20,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from rightcall.base.http.answers import is_loopback
-from rightcall.console.people import session_of
+from rightcall.console.people import is_let_in, session_of
 from rightcall.errors import StoreError
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import Credential
 from rightcall.record.tables import Store
 from rightcall.server.addresses import CONSOLE_COOKIE
@@ -188,10 +189,13 @@ def visitor_of(connection: HTTPConnection) -> Visitor:
 class Doorway:
     """Lets in whoever has a session that counts at this moment. Everybody else gets the login page."""
 
-    def __init__(self, app: ASGIApp, store: Store, address: Callable[[], Address]) -> None:
+    def __init__(
+        self, app: ASGIApp, store: Store, address: Callable[[], Address], policy: Callable[[], Policy]
+    ) -> None:
         self._app = app
         self._store = store
         self._address = address
+        self._policy = policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -217,7 +221,8 @@ class Doorway:
     async def _session(self, secrets: Sequence[str]) -> Credential | None:
         if len(secrets) != 1:  # two of one name: somebody has planted one
             return None
-        return await asyncio.to_thread(self._store.look, lambda tables: session_of(tables, secrets[0]))
+        found = await asyncio.to_thread(self._store.look, lambda tables: session_of(tables, secrets[0]))
+        return found if found is not None and is_let_in(found, self._policy().identity) else None
 
 
 def is_open(path: str) -> bool:
