@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from time import time
 from typing import Any
@@ -608,6 +608,29 @@ def test_a_refresh_that_nobody_waits_for_any_more_is_kept(pair: tuple[Provider, 
     assert len(provider.asked("/token")) == 2
 
 
+@pytest.mark.promise("I-03")
+def test_a_login_that_another_process_ended_during_a_refresh_is_not_used_again(
+    pair: tuple[Provider, Guarded], vault: Vault
+) -> None:
+    _, guard = pair
+    login = enter(server_of(guard), vault)
+    access = Access(server_of(guard), vault=vault)
+
+    async def ended_meanwhile() -> None:
+        sent = await access.headers()
+        async with vault.held(login.key):
+            refused = asyncio.ensure_future(access.refused(refusal(), sent, is_last=False))
+            while len(asyncio.all_tasks()) < 3:  # until the refresh waits for the lock
+                await asyncio.sleep(0)
+            vault.remove(login.key)
+        with pytest.raises(LoginNeeded):
+            await refused
+        with pytest.raises(LoginNeeded):
+            await access.headers()
+
+    asyncio.run(ended_meanwhile())
+
+
 def test_logging_out_takes_the_tokens_back_and_forgets_them(pair: tuple[Provider, Guarded], vault: Vault) -> None:
     provider, guard = pair
     enter(server_of(guard), vault)
@@ -767,6 +790,47 @@ def test_secrets_are_in_the_keyring_where_there_is_one(pair: tuple[Provider, Gua
     assert token_for(server_of(guard), vault) in provider.access
     asyncio.run(log_out(server_of(guard), "", vault))
     assert ring.kept == {}
+
+
+def test_nobody_else_waits_while_a_keyring_asks_its_user(pair: tuple[Provider, Guarded], tmp_path: Path) -> None:
+    asked, answered = threading.Semaphore(0), threading.Semaphore(0)
+    late: list[str] = []
+
+    class Asking(Ring):
+        def __init__(self) -> None:
+            super().__init__()
+            self.plain = Ring()
+            self.plain.kept = self.kept
+
+        def _ask(self, what: str) -> None:
+            asked.release()
+            if not answered.acquire(timeout=2):
+                late.append(what)
+
+        def get_password(self, service: str, username: str) -> str | None:
+            self._ask("get")
+            return super().get_password(service, username)
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            self._ask("set")
+            super().set_password(service, username, password)
+
+    async def while_answering(work: Coroutine[Any, Any, Any]) -> Any:
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            if asked.acquire(blocking=False):
+                answered.release()  # the loop goes on, so the user can answer
+            await asyncio.sleep(0)
+        return await task
+
+    server, ring = server_of(pair[1]), Asking()
+    vault = Vault(str(tmp_path / "state" / "logins"), lambda: ring)
+    reach, shown = Reach.of([server.url]), Shown(browse_later, lambda _: None)
+    login = asyncio.run(while_answering(log_in_at(server, Wish(seconds=3), reach, vault, shown)))
+    age(Vault(vault.folder, lambda: ring.plain))
+    headers = asyncio.run(while_answering(Access(server, vault=vault).headers()))
+    assert dict(headers)[b"authorization"].decode().removeprefix("Bearer ") in pair[0].access
+    assert (late, login.keeping, len(pair[0].asked("/token"))) == ([], "keyring", 2)
 
 
 @pytest.mark.promise("I-04")

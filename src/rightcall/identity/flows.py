@@ -397,7 +397,8 @@ async def exchange(party: Party, token: str, url: str, client: str) -> str:
     found = reply.document()
     given = text_at(found, "access_token")
     if text_at(found, "issued_token_type") != _GRANT_TOKEN or not is_token(given):
-        raise IdentityError(f"{where} did not exchange the token for one that {party.provider.issuer} would take")
+        taker = escaped(party.provider.issuer, 100)
+        raise IdentityError(f"{where} did not exchange the token for one that {taker} would take")
     return given
 
 

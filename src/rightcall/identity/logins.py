@@ -11,9 +11,10 @@ the server says by then. Another provider needs a person, who names it (`rightca
 import asyncio
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import wait
 from contextlib import suppress
 from time import time
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,10 +43,14 @@ from rightcall.identity.registration import Client, Means, choose_client, known_
 from rightcall.identity.vault import Login, Reason, Secrets, Vault, Want, key_of
 from rightcall.policy.settings import Server, WebSettings
 
+T = TypeVar("T")
+
 EARLY: Final = 30.0
 """Seconds before its end from which on a token is renewed."""
 RESTING: Final = 60.0
 """Seconds for which a server that refuses even a new token is left alone, and the provider with it."""
+_LAST_SECONDS: Final = 5.0
+"""For which a program that stops waits for a login to be kept."""
 _MOST_KEY: Final = 50_000
 _OVER: Final = ("invalid_grant", "invalid_client", "unauthorized_client")
 """What a provider says of a refresh token that it will not take again."""
@@ -145,7 +150,7 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     """Raises IdentityError; then nothing has changed."""
     caller = wish.caller if server.per_caller else ""
     key = key_of(server.url, caller)
-    before, want = vault.read(key), vault.want(key)
+    before, want = await _apart(lambda: (vault.read(key), vault.want(key)))
     challenge = await _challenge(server, want, reach)
     resource = await discover_resource(server.url, challenge, reach)
     if not resource.is_told and not challenge.scheme and not server.needs_login and before is None:
@@ -163,9 +168,24 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     proof = proofs.new_key_for(provider) if challenge.scheme == "dpop" else ""
     about, secrets = await _entered(server, about, wish, reach, shown, proof)
     async with vault.held(key):
-        kept = vault.write(about, secrets)
+        kept = await _written(vault, about, secrets)
         vault.drop_want(key)
     return kept
+
+
+async def _apart(work: Callable[[], T]) -> T:
+    """In a thread of its own: a keyring may ask its user, and nobody else waits for that."""
+    return await asyncio.wrap_future(in_own_thread(work, "rightcall-login"))
+
+
+async def _written(vault: Vault, login: Login, secrets: Secrets) -> Login:
+    """Apart, and to the end also where the program stops meanwhile: a refresh token that was used must not be lost."""
+    writing = in_own_thread(lambda: vault.write(login, secrets), "rightcall-login")
+    try:
+        return await asyncio.shield(asyncio.wrap_future(writing))
+    except asyncio.CancelledError:
+        wait([writing], _LAST_SECONDS)
+        raise
 
 
 _HELLO: Final[dict[str, Any]] = {
@@ -388,7 +408,7 @@ class Access:
     async def _current(self) -> tuple[Login, Secrets] | None:
         stamp = self._vault.stamp(self._key)
         if stamp != self._stamp:
-            self._found, self._want = await asyncio.wrap_future(in_own_thread(self._read, "rightcall-login"))
+            self._found, self._want = await _apart(self._read)
             self._stamp = stamp
         if self._found is None and self._server.login == "machine":
             await self._enter()
@@ -421,12 +441,11 @@ class Access:
 
     async def _renew(self, used: str, challenge: Challenge | None) -> Secrets:
         async with self._vault.held(self._key):
-            found = self._vault.read(self._key)
+            found = self._found = await _apart(lambda: self._vault.read(self._key))
             if found is None or found[0].is_over:
                 raise LoginNeeded(self._wanted("expired", challenge))
             login, secrets = found
             if secrets.access != used:
-                self._found = found
                 return secrets
             try:
                 party = party_of(self._server, login, secrets)
@@ -437,9 +456,9 @@ class Access:
             except TokenRefused as refused:
                 if refused.code not in _OVER:
                     raise
-                self._keep(replace(login, is_over=True), Secrets(client=secrets.client))
+                await self._keep(replace(login, is_over=True), Secrets(client=secrets.client))
                 raise LoginNeeded(self._wanted("expired", challenge)) from None
-            return self._keep(*kept_as(login, _own_secret(self._server, party.client), tokens, secrets.proof))
+            return await self._keep(*kept_as(login, _own_secret(self._server, party.client), tokens, secrets.proof))
 
     async def _enter(self) -> None:
         """The first login of a machine, which nobody has to approve."""
@@ -449,11 +468,11 @@ class Access:
         async with self._entering:
             if self._found is None:
                 await log_in_at(self._server, Wish(), reach_of(self._server), self._vault, Shown(show, show))
-                self._found, self._want = self._read()
+                self._found, self._want = await _apart(self._read)
                 self._stamp = self._vault.stamp(self._key)
 
-    def _keep(self, login: Login, secrets: Secrets) -> Secrets:
-        self._found = self._vault.write(login, secrets), secrets
+    async def _keep(self, login: Login, secrets: Secrets) -> Secrets:
+        self._found = await _written(self._vault, login, secrets), secrets
         self._stamp = self._vault.stamp(self._key)
         return secrets
 
