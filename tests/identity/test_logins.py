@@ -657,7 +657,8 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
 ) -> None:
     provider, guard = pair
     monkeypatch.setenv("NOTES_SECRET", "given-secret")
-    server = server_of(guard, login="machine", client_id="robot", client_secret_env="NOTES_SECRET")
+    unnamed = server_of(guard, login="machine", client_id="robot", client_secret_env="NOTES_SECRET")
+    server = replace(unnamed, issuer=provider.url)
     first = token_for(server, vault)
     assert token_for(server, vault) == first
     age(vault)
@@ -667,8 +668,25 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
     assert "given-secret" not in next(iter(Path(vault.folder).glob("*.json"))).read_text(encoding="utf-8")
     with guarded() as (other, _):
         guard.metadata = {"authorization_servers": [other.url]}
-        assert token_for(server, vault) in provider.access
+        assert token_for(unnamed, vault) in provider.access
         assert other.said == []
+
+
+@pytest.mark.promise("I-01")
+@pytest.mark.parametrize("key", ["client_secret_env", "assertion_file"])
+def test_a_secret_of_a_machine_goes_to_a_provider_that_somebody_has_named(
+    pair: tuple[Provider, Guarded], vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    provider, guard = pair
+    monkeypatch.setenv("NOTES_SECRET", "given-secret")
+    (file := tmp_path / "assertion").write_text("word-for-the-workload")
+    kept = {"client_secret_env": "NOTES_SECRET", "assertion_file": str(file)}[key]
+    server = server_of(guard, login="machine", client_id="robot", **{key: kept})
+    with pytest.raises(IssuerChanged, match=f"run `rightcall login notes --issuer {provider.url}`"):
+        token_for(server, vault)
+    assert (provider.asked("/token"), vault.logins()) == ([], [])
+    enter(server, vault, Wish(issuer=provider.url))  # a person has looked at it
+    assert token_for(server, vault) in provider.access
 
 
 def test_a_machine_signs_with_its_key(pair: tuple[Provider, Guarded], vault: Vault, tmp_path: Path) -> None:

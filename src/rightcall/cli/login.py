@@ -167,11 +167,17 @@ def _accepted(changed: Any, wish: "Wish", options: Namespace) -> "Wish":
 
     if options.json or not at_a_terminal():
         raise changed
-    say(
-        f"{escaped(options.name)} names another provider for its logins than before.",
-        f"  before: {escaped(changed.before, 200)}",
-        f"  now:    {escaped(changed.now, 200)}",
-    )
+    if changed.before:
+        say(
+            f"{escaped(options.name)} names another provider for its logins than before.",
+            f"  before: {escaped(changed.before, 200)}",
+            f"  now:    {escaped(changed.now, 200)}",
+        )
+    else:
+        say(
+            f"{escaped(options.name)} names this provider for its logins. The secret of this machine goes there:",
+            f"  {escaped(changed.now, 200)}",
+        )
     if read_word("Log in there? [y/N] ") not in YES:
         raise changed
     return replace(wish, issuer=changed.now)

@@ -36,7 +36,7 @@ from rightcall.identity.discovery import (
     is_same_issuer,
     read_challenge,
 )
-from rightcall.identity.documents import Post, Reach, ask, read_url, text_at
+from rightcall.identity.documents import Post, Reach, ask, origin_of, read_url, text_at
 from rightcall.identity.flows import DeviceCode, Party, Redirect, TokenRefused, Tokens
 from rightcall.identity.proofs import Prover
 from rightcall.identity.registration import Client, Means, choose_client, known_client
@@ -78,13 +78,16 @@ _WHY: Final[dict[Reason, str]] = {
 
 
 class IssuerChanged(IdentityError):
-    """A server names another provider than the one that gave its first login."""
+    """A server names another provider than the one that gave its first login; or, where `before` is empty, one that
+    nobody has named yet, which a secret of this machine would go to."""
 
     def __init__(self, want: Want, before: str, now: str) -> None:
-        super().__init__(
-            f"{want.server} now names {escaped(now, 100)} for its logins; the first was at {escaped(before, 100)}. "
-            f"If that is right, run `{want.command} --issuer {escaped(now, 200)}`"
+        told = (
+            f"{want.server} now names {escaped(now, 100)} for its logins; the first was at {escaped(before, 100)}"
+            if before
+            else f"{want.server} names {escaped(now, 100)} for its logins, and a secret of this machine would go there"
         )
+        super().__init__(f"{told}. If that is right, run `{want.command} --issuer {escaped(now, 200)}`")
         self.before = before
         self.now = now
 
@@ -159,6 +162,8 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     blank = Want(server=server.name, url=server.url, caller=caller)
     issuer = _choose_issuer(resource, wish.issuer or server.issuer, before[0].provider.issuer if before else "", blank)
     provider = await discover_provider(resource, issuer, reach)
+    if before is None and not (wish.issuer or server.issuer) and _gives_away(server, provider.issuer):
+        raise IssuerChanged(blank, "", provider.issuer)
     scopes = _choose_scopes(server, wish, (challenge, resource, provider), before[0] if before and want else None)
     about = Login(
         server=server.name, url=server.url, caller=caller, resource=resource.resource, provider=provider,
@@ -171,6 +176,13 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
         kept = await _written(vault, about, secrets)
         vault.drop_want(key)
     return kept
+
+
+def _gives_away(server: Server, issuer: str) -> bool:
+    """Whether a machine, which nobody watches, would send a secret of its own to whom the server names: a secret that
+    is sent as it is, to somebody else than the server itself."""
+    is_secret = server.client_secret_env or (server.assertion_file and not server.exchange_url)
+    return server.login == "machine" and bool(is_secret) and origin_of(issuer) != origin_of(server.url)
 
 
 async def _apart(work: Callable[[], T]) -> T:

@@ -412,14 +412,15 @@ class Upstream:
             if (works and why == FORGOTTEN) or (only is None and self._only is not None):
                 continue  # whoever waits for its first start waits for the other era too
             self._sooner.clear()
-            pause = LOGIN_PAUSE if self.awaits_login else self._pause
+            looks = self.awaits_login and self.server.login == "person" and not self.server.brings_token
+            pause = LOGIN_PAUSE if looks else self._pause  # a machine that is refused asks its provider each time
             self._retry_at = loop.time() + pause
             self._enter("waiting")
             self._joined.left(self, why)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._sooner.wait()
-            self._pause = FIRST_PAUSE if self.awaits_login else min(self._pause * 2, LONGEST_PAUSE)
+            self._pause = FIRST_PAUSE if looks else min(self._pause * 2, LONGEST_PAUSE)
 
     async def _one_life(self, session: Session) -> str:
         """From the start to the end of one session; why it has ended."""
