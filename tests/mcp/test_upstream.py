@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall.mcp import upstream as module
-from rightcall.mcp.session import ServerGone, Session
+from rightcall.mcp.session import LoginMissing, ServerGone, Session
 from rightcall.mcp.upstream import Hello, Upstream
 from rightcall.policy.settings import Server
 from support.gateways import Absent, ScriptedLink
@@ -60,6 +60,34 @@ def test_the_pause_doubles_up_to_its_limit_and_the_reason_is_kept() -> None:
     assert host.pauses == pytest.approx([0.01, 0.02, 0.04, 0.04, 0.04], abs=0.005)
     assert set(host.reasons) == {"there is no such program"}
     assert told.startswith("is not running: there is no such program. It is tried again in 0.")
+
+
+class Closed(Absent):
+    """Nobody is let in."""
+
+    async def open(self, heard: Any) -> None:
+        raise LoginMissing("it wants a login")
+
+
+@pytest.mark.parametrize(("keys", "pauses"), [
+    ({}, [0.02] * 4),
+    ({"login": "machine"}, [0.01, 0.02, 0.04, 0.04]),
+    ({"token_command": ("token",)}, [0.01, 0.02, 0.04, 0.04]),
+])  # fmt: skip
+def test_a_login_of_a_person_is_looked_for_often_and_a_machine_that_is_refused_tries_less_and_less(
+    keys: dict[str, Any], pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOGIN_PAUSE", 0.02)
+
+    async def main() -> Host:
+        host = Host(4)
+        upstream = Upstream(Server("a", url="https://a.example/mcp", **keys), lambda _: Closed(), HELLO, host)
+        upstream.start()
+        await host.done.wait()
+        await upstream.aclose()
+        return host
+
+    assert asyncio.run(main()).pauses == pytest.approx(pauses, abs=0.005)
 
 
 def test_one_that_answered_before_it_ended_is_back_after_the_shortest_pause() -> None:
