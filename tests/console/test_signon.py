@@ -1,5 +1,6 @@
 """Logging into the console with an identity provider, from the button to the session; and every way to cheat at it."""
 
+import sys
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -385,6 +386,16 @@ def test_a_login_with_the_provider_leads_nowhere_else(desk: Desk, target: str) -
 def test_a_provider_that_is_not_there_is_said_so(desk: Desk, path: str) -> None:
     answer = desk.browser.get(path)
     assert (answer.status in (404, 502), "set-cookie" in answer.headers) == (True, False)
+
+
+def test_without_a_provider_an_answer_of_one_is_refused_and_needs_no_library(
+    provider: OpenId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "joserfc", None)
+    with opened(MemoryStore()) as address:
+        desk = Desk(Browser(address), provider, MemoryStore())
+        answer = desk.come_back("/login/back?state=a&code=b", f"{address.cookie}_login=made-up")
+        assert (answer.status, "Log in again." in answer.text) == (401, True)
 
 
 def test_without_a_client_of_the_console_there_is_no_such_login(provider: OpenId) -> None:
