@@ -25,12 +25,13 @@ from rightcall.identity.logins import (
     IssuerChanged,
     LoginNeeded,
     Shown,
-    TokenAccess,
     Wish,
     access_of,
     log_in_at,
     log_out,
+    party_of,
 )
+from rightcall.identity.programs import TokenAccess
 from rightcall.identity.vault import Login, Vault, Want, key_of, system_keyring
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
@@ -454,6 +455,22 @@ def test_another_provider_than_at_the_first_login_needs_a_person(pair: tuple[Pro
 
 
 @pytest.mark.promise("I-02")
+def test_another_provider_needs_a_person_also_at_the_first_login_of_another_caller(
+    pair: tuple[Provider, Guarded], vault: Vault
+) -> None:
+    provider, guard = pair
+    server = server_of(guard, per_caller=True)
+    enter(server, vault, Wish("ann", seconds=3))
+    with guarded() as (other, _):
+        guard.metadata = {"authorization_servers": [other.url]}
+        with pytest.raises(IssuerChanged, match="rightcall login notes --as ben --issuer"):
+            enter(server, vault, Wish("ben", seconds=3))
+        assert other.said == []
+        guard.metadata = {"authorization_servers": [other.url, provider.url]}
+        assert enter(server, vault, Wish("ben", seconds=3)).provider.issuer == provider.url
+
+
+@pytest.mark.promise("I-02")
 def test_a_renewal_goes_to_who_gave_the_login_whatever_the_server_says_by_then(
     pair: tuple[Provider, Guarded], vault: Vault
 ) -> None:
@@ -638,6 +655,24 @@ def test_logging_out_takes_the_tokens_back_and_forgets_them(pair: tuple[Provider
     assert (login.server, taken, provider.access, provider.refresh) == ("notes", True, {}, {})
     assert (vault.logins(), asyncio.run(log_out(server_of(guard), "", vault))) == ([], None)
     assert [one for one in os.listdir(vault.folder) if not one.endswith(".lock")] == []
+
+
+def test_logging_out_takes_back_what_another_process_is_getting(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    provider, guard = pair
+    login = enter(server_of(guard), vault)
+
+    async def both() -> None:
+        async with vault.held(login.key):
+            leaving = asyncio.ensure_future(log_out(server_of(guard), "", vault))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            _, secrets = vault.read(login.key) or pytest.fail("it was not kept")
+            tokens = await flows.renew(party_of(server_of(guard), login, secrets), secrets.refresh)
+            vault.write(login, replace(secrets, access=tokens.access, refresh=tokens.refresh))
+        await leaving
+
+    asyncio.run(both())
+    assert (provider.refresh, vault.logins()) == ({}, [])
 
 
 def test_logging_out_forgets_also_where_the_provider_is_away(pair: tuple[Provider, Guarded], vault: Vault) -> None:

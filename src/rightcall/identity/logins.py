@@ -21,8 +21,6 @@ from msgspec.structs import replace
 
 from rightcall.base.http.answers import Answer, Headers, is_loopback
 from rightcall.base.http.client import in_own_thread
-from rightcall.base.json.marks import is_object
-from rightcall.base.json.strict import attempt
 from rightcall.base.text import escaped
 from rightcall.errors import IdentityError
 from rightcall.identity import flows, proofs
@@ -36,8 +34,9 @@ from rightcall.identity.discovery import (
     is_same_issuer,
     read_challenge,
 )
-from rightcall.identity.documents import Post, Reach, ask, origin_of, read_url, text_at
+from rightcall.identity.documents import Post, Reach, ask, origin_of, read_url
 from rightcall.identity.flows import DeviceCode, Party, Redirect, TokenRefused, Tokens
+from rightcall.identity.programs import EARLY, TokenAccess, token_in
 from rightcall.identity.proofs import Prover
 from rightcall.identity.registration import Client, Means, choose_client, known_client
 from rightcall.identity.vault import Login, Reason, Secrets, Vault, Want, key_of
@@ -45,8 +44,6 @@ from rightcall.policy.settings import Server, WebSettings
 
 T = TypeVar("T")
 
-EARLY: Final = 30.0
-"""Seconds before its end from which on a token is renewed."""
 RESTING: Final = 60.0
 """Seconds for which a server that refuses even a new token is left alone, and the provider with it."""
 _LAST_SECONDS: Final = 5.0
@@ -153,14 +150,16 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     """Raises IdentityError; then nothing has changed."""
     caller = wish.caller if server.per_caller else ""
     key = key_of(server.url, caller)
-    before, want = await _apart(lambda: (vault.read(key), vault.want(key)))
+    before, want, first = await _apart(lambda: (vault.read(key), vault.want(key), _first_issuer(vault, server.url)))
     challenge = await _challenge(server, want, reach)
     resource = await discover_resource(server.url, challenge, reach)
     if not resource.is_told and not challenge.scheme and not server.needs_login and before is None:
         vault.drop_want(key)
         raise IdentityError(f"{server.name} asks for no login")
     blank = Want(server=server.name, url=server.url, caller=caller)
-    issuer = _choose_issuer(resource, wish.issuer or server.issuer, before[0].provider.issuer if before else "", blank)
+    issuer = _choose_issuer(
+        resource, wish.issuer or server.issuer, before[0].provider.issuer if before else first, blank
+    )
     provider = await discover_provider(resource, issuer, reach)
     if before is None and not (wish.issuer or server.issuer) and _gives_away(server, provider.issuer):
         raise IssuerChanged(blank, "", provider.issuer)
@@ -176,6 +175,12 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
         kept = await _written(vault, about, secrets)
         vault.drop_want(key)
     return kept
+
+
+def _first_issuer(vault: Vault, url: str) -> str:
+    """Who gave the oldest login at a server, whoever's it is: for the first of another caller it counts as well."""
+    own = [one for one in vault.logins() if one.url == url]
+    return min(own, key=lambda one: one.at).provider.issuer if own else ""
 
 
 def _gives_away(server: Server, issuer: str) -> bool:
@@ -321,21 +326,21 @@ async def log_out(server: Server, caller: str, vault: Vault) -> tuple[Login, boo
     """The login that was ended, and whether its provider has taken it back; None: there was none. The secrets are
     forgotten whatever the provider says. Raises IdentityError."""
     key = key_of(server.url, caller if server.per_caller else "")
-    found = vault.read(key)
-    if found is None:
-        vault.drop_want(key)
-        return None
-    login, secrets = found
-    taken = False
-    try:
-        party = party_of(server, login, secrets)
-        for token, hint in ((secrets.refresh, "refresh_token"), (secrets.access, "access_token")):
-            if token:
-                taken = await flows.revoke(party, token, hint) or taken
-    except IdentityError:
+    async with vault.held(key):  # what another process is getting just now is taken back too
+        found = vault.read(key)
+        if found is None:
+            vault.drop_want(key)
+            return None
+        login, secrets = found
         taken = False
-    finally:
-        async with vault.held(key):
+        try:
+            party = party_of(server, login, secrets)
+            for token, hint in ((secrets.refresh, "refresh_token"), (secrets.access, "access_token")):
+                if token:
+                    taken = await flows.revoke(party, token, hint) or taken
+        except IdentityError:
+            taken = False
+        finally:
             vault.remove(key)
     return login, taken
 
@@ -396,7 +401,7 @@ class Access:
         """Whether it is worth to send a request again that the server has refused with 401 or 403. Raises LoginNeeded,
         and notes for people what is needed."""
         challenge = read_challenge(answer.headers)
-        used = _token_in(sent)
+        used = token_in(sent)
         if answer.status == 403:
             if challenge.error == "insufficient_scope":
                 raise LoginNeeded(self._wanted("scopes", challenge))
@@ -487,112 +492,6 @@ class Access:
         self._found = await _written(self._vault, login, secrets), secrets
         self._stamp = self._vault.stamp(self._key)
         return secrets
-
-
-def _token_in(headers: Headers) -> str:
-    sent = next((value for name, value in headers if name == b"authorization"), b"")
-    return sent.partition(b" ")[2].decode("ascii")
-
-
-# ── tokens that the policy brings ──
-
-_COMMAND_SECONDS: Final = 30.0
-_PLAIN_SECONDS: Final = 300.0
-"""For which a token counts whose program does not say how long."""
-
-
-class TokenAccess:
-    """A token from the environment, or from a program (`token_env`, `token_command`)."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._token = ""
-        self._until = 0.0
-        self._asking = asyncio.Lock()
-
-    async def headers(self, method: str = "POST") -> Headers:  # noqa: ARG002 # as `Access` has it
-        """Raises IdentityError, which never repeats what a program printed."""
-        if self._server.token_env:
-            token = os.environ.get(self._server.token_env, "")
-            if not token:
-                name = self._server.token_env
-                raise IdentityError(f"[servers.{self._server.name}] token_env: the variable {name} is not set")
-        else:
-            async with self._asking:
-                if not self._token or time() > self._until - EARLY:
-                    self._token, self._until = await self._printed()
-                token = self._token
-        if not flows.is_token(token):
-            raise IdentityError(f"[servers.{self._server.name}]: its token is not one line of ASCII")
-        return [(b"authorization", b"Bearer " + token.encode("ascii"))]
-
-    async def refused(self, answer: Answer, sent: Headers, *, is_last: bool) -> bool:
-        """Whether to send it again: a program is asked for another token, once. Raises IdentityError."""
-        used = _token_in(sent)
-        if answer.status == 401 and self._server.token_command and not is_last:
-            if used == self._token:
-                self._token = ""
-            if _token_in(await self.headers()) != used:
-                return True
-        key = "token_env" if self._server.token_env else "token_command"
-        if answer.status == 401:
-            raise IdentityError(f"it does not accept the token of [servers.{self._server.name}] {key}")
-        return False
-
-    async def _printed(self) -> tuple[str, float]:
-        where = f"[servers.{self._server.name}] token_command"
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._server.token_command, stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            )  # fmt: skip
-        except (OSError, ValueError):
-            raise IdentityError(f"{where}: {escaped(self._server.token_command[0], 100)} cannot be started") from None
-        try:
-            async with asyncio.timeout(_COMMAND_SECONDS):
-                printed = await _read_some(process)
-                code = await process.wait() if len(printed) <= _MOST_KEY else 0
-        except TimeoutError:
-            raise IdentityError(f"{where}: it printed no token within {_COMMAND_SECONDS:g} s") from None
-        finally:
-            await _end(process)
-        if len(printed) > _MOST_KEY:
-            raise IdentityError(f"{where}: it printed more than {_MOST_KEY:,} bytes")
-        if code:
-            raise IdentityError(f"{where}: it ended with exit code {code}")
-        return _read_printed(printed.decode("utf-8", "replace").strip(), where)
-
-
-async def _read_some(process: asyncio.subprocess.Process) -> bytes:
-    """All that it prints, or more than a token could be."""
-    assert process.stdout is not None
-    printed = b""
-    while len(printed) <= _MOST_KEY and (piece := await process.stdout.read(_MOST_KEY)):
-        printed += piece
-    return printed
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Whatever it does; what it has started may hold its output open, and is not waited for."""
-    assert process.stdout is not None
-    with suppress(ProcessLookupError):
-        process.kill()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(2.0):
-            while await process.stdout.read(_MOST_KEY):
-                pass
-            await process.wait()
-
-
-def _read_printed(text: str, where: str) -> tuple[str, float]:
-    """A token alone, or JSON as providers answer it, and when it ends."""
-    if not text.startswith("{"):
-        return text, time() + _PLAIN_SECONDS + EARLY
-    found = attempt(text)
-    token = text_at(found, "access_token") or text_at(found, "token") if is_object(found) else ""
-    if not token:
-        raise IdentityError(f"{where}: it printed JSON without an access_token")
-    return token, flows.end_of(found.get("expires_in")) or time() + _PLAIN_SECONDS + EARLY
 
 
 def access_of(server: Server, caller: str = "") -> Access | TokenAccess | None:
