@@ -179,6 +179,22 @@ def test_after_a_prune_the_first_hour_is_not_guessed(tmp_path: Path) -> None:
     assert sum(isinstance(one, Same) for one in found) > 200
 
 
+@pytest.mark.promise("L-01")
+def test_a_policy_that_somebody_has_stays_one_ruling_whatever_records_follow(tmp_path: Path) -> None:
+    policy, store, other = load_policy(POLICY), MemoryStore(), MemoryStore()
+    one_call(store, tmp_path, "look", {"n": 1})
+    one_call(other, tmp_path, "look", {"n": 1}, {**POLICY, "policy": {"repeats": 9}})
+    body = next(read_call(one.body) for one in stream_entries(store) if one.kind in CALL_KINDS)
+    place = Place(guarded_paths(str(tmp_path), None, store_path(policy, None, str(tmp_path))), str(tmp_path))
+    rulings = Rulings(policy, place=place)
+    first = rulings.of(body)
+    for entry in stream_entries(other):
+        if entry.kind == "policy":
+            rulings.take(entry)
+    assert first is not None
+    assert rulings.of(body) is first  # what was worked out for it is known by its identity
+
+
 def test_the_store_keeps_each_policy_once_and_without_secrets(tmp_path: Path) -> None:
     store = MemoryStore(ManualClock(START))
     secret = {**POLICY, "servers": {"files": {"command": ["serve"], "env": {"API_TOKEN": "Zq8hunter2"}}}}

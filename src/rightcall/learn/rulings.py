@@ -135,6 +135,8 @@ class Rulings:
         self._place = place or Place()
         self._kept: dict[str, list[Ruling]] = {}
         self._found: dict[tuple[str, str, str], Ruling | None] = {}
+        self._made: dict[str, Ruling] = {}
+        """Of the policies that somebody has. Kept, since what was worked out for a ruling is known by its identity."""
 
     def take(self, entry: AuditEntry) -> None:
         """A `policy` record."""
@@ -190,8 +192,10 @@ class Rulings:
         policy, place = self._known.get(body.policy), self._place
         if policy is None or not body.rights:
             return None
-        packs = pack_digests(policy.packs)
-        made = Ruling(_placed(policy, place.folder, place.root), packs, place.protected, place.folder, place.root)
-        if body.packs and packs_digest(packs) != body.packs:
+        made = self._made.get(policy.digest)
+        if made is None:
+            at, packs = _placed(policy, place.folder, place.root), pack_digests(policy.packs)
+            made = self._made[policy.digest] = Ruling(at, packs, place.protected, place.folder, place.root)
+        if body.packs and packs_digest(dict(made.packs)) != body.packs:
             return None
         return made if made.rights(body).digest == body.rights else None
