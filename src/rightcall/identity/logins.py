@@ -118,10 +118,10 @@ def means_of(server: Server) -> Means:
     return Means(server.client_id, secret, key, assertion)
 
 
-def reach_of(server: Server, networks: Iterable[str] = (), web: WebSettings | None = None) -> Reach:
+def reach_of(server: Server, networks: Iterable[str] = ()) -> Reach:
     """What may be asked on the way to a login: whatever the policy names, and the public internet."""
-    web = web or WebSettings(networks=tuple(networks))
-    return Reach.of([one for one in (server.url, server.issuer, server.exchange_url) if one], web)
+    named = [one for one in (server.url, server.issuer, server.exchange_url) if one]
+    return Reach.of(named, WebSettings(networks=tuple(networks)))
 
 
 # ── logging in ──
