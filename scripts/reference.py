@@ -39,7 +39,7 @@ def pages() -> dict[Path, str]:
 # ── lint ──
 
 GROUPS = {
-    "RC1": "Names", "RC2": "Descriptions", "RC3": "What the text tells and the schema does not", "RC4": "Schemas",
+    "RC1": "Names", "RC2": "Descriptions", "RC3": "What the text says and the schema does not", "RC4": "Schemas",
     "RC5": "Providers", "RC6": "Cost", "RC7": "Injection and secrets", "RC8": "Annotations", "RC9": "Lists that change",
 }  # fmt: skip
 

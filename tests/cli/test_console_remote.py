@@ -91,7 +91,7 @@ def test_a_wrong_or_revoked_credential_is_told_and_leaves_no_link(
         ("http://console.example.org:4142", "in the open. Use https://, or a tunnel: `ssh -L 4142:127.0.0.1:4142"),
         ("https://ann:secret@console.example.org", "without a user or password; the credential is asked for"),
         ("https://console.example.org/inbox", "without a path"),
-        ("ftp://console.example.org", "it begins with http:// or https://"),
+        ("ftp://console.example.org", "it must begin with http:// or https://"),
         ("console.example.org:4142", "is neither `link` nor an address such as https://host:4142"),
     ],
 )

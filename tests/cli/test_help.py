@@ -99,7 +99,7 @@ def test_exit_codes_are_a_topic_and_one_line_where_scripts_branch(run: Runner) -
     topic = run("help", "exit-codes").out
     assert all(f"\n  {code} " in topic for code in (0, 1, 2, 123, 124, 125, 129, 130, 137, 141, 143))
     having = [name for name in PARSERS if "exit codes:" in run(*name.split(), "--help").out]
-    assert having == ["read", "check", "run", "audit verify", "replay", "sandbox run"]
+    assert having == ["read", "check", "run", "audit verify", "sandbox run"]
 
 
 def test_every_command_has_its_sentence_in_a_topic(run: Runner) -> None:

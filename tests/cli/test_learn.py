@@ -81,6 +81,18 @@ def test_a_pack_is_written_only_after_a_yes(run: Runner, given: tuple[str, ...])
     assert "Nothing to write." in again.out
 
 
+def test_the_same_history_written_twice_changes_nothing(run: Runner, tmp_path: Path) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    given = ("learn", "--from", str(examples / "corrections.jsonl"), "--tools", str(examples / "tools.json"))
+    pack = tmp_path / "learned.toml"
+    assert run(*given, "--write", str(pack), "--yes").code == 0
+    written = pack.read_text()
+    assert "names = " in written
+    assert "forms." in written
+    assert "Nothing to write." in run(*given, "--write", str(pack), "--yes").out
+    assert pack.read_text() == written
+
+
 @pytest.mark.promise("L-02")
 @pytest.mark.parametrize(("typed", "is_there"), [("n", False), ("y", True)])
 def test_at_a_terminal_a_person_is_asked(given: tuple[str, ...], typed: str, is_there: bool) -> None:

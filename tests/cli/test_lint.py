@@ -47,7 +47,7 @@ def test_findings_are_grouped_by_tool_with_the_fix_in_one_line(run: Runner, file
 find_rooms  {file}:8
   RC404 error   `tags` is an array without `items` (line 8)
                 fix: add "items" with the type of an item
-  RC301 warning the values of `order` are told in the text alone: "price, size" (line 12)
+  RC301 warning only the text lists the values of `order`: "price, size" (line 12)
                 fix: add "enum": ["price", "size"]
 
 {file}: 1 tool, about 60 tokens in every request; 1 error, 1 warning
@@ -91,6 +91,17 @@ def test_a_fix_in_place_is_written_only_on_a_yes(run: Runner, file: Path) -> Non
     assert run("lint", str(file), "--fix", "--yes").out.startswith("Nothing to correct mechanically.")
 
 
+def test_a_fix_counts_what_the_next_run_finds(run: Runner, tmp_path: Path) -> None:
+    file = tmp_path / "tools.json"
+    schema = {"type": "object", "required": ["sku", "depot"], "properties": {"sku": {"type": "string"}}}
+    tool = {"name": "count_stock", "description": "Counts the pieces of an article in stock.", "parameters": schema}
+    file.write_text(json.dumps([tool]))
+    done = run("lint", str(file), "--fix", "--yes")
+    assert "corrected: RC403" in done.out
+    found = run("lint", str(file), "--json").json["documents"][0]["findings"]
+    assert f"{len(found)} findings left for a person" in done.out
+
+
 def test_a_fix_goes_to_a_new_file_and_never_over_another(run: Runner, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "fixed.json"
     before = file.read_text()
@@ -103,8 +114,8 @@ def test_a_fix_goes_to_a_new_file_and_never_over_another(run: Runner, file: Path
 def test_a_server_is_asked_twice_and_never_written_to(run: Runner, tmp_path: Path) -> None:
     done = run("lint", "--", *FICKLE)
     assert done.code == 1
-    assert "RC901 error   `description` changed between two questions" in done.out
-    assert "RC301 warning the values of `order`" in done.out
+    assert "RC901 error   `description` changed between two requests" in done.out
+    assert "RC301 warning only the text lists the values of `order`" in done.out
     fixed = run("lint", "--fix", "--yes", "--select", "RC", "--", *FICKLE)
     assert fixed.out.startswith("Nothing to correct mechanically.")
 
@@ -195,6 +206,7 @@ def test_rules_are_listed_and_explained(run: Runner) -> None:
         (("missing.json",), "cannot be read"),
         (("x.json", "--select", "RC999"), "unknown rule 'RC999'"),
         (("x.json", "--output", "y.json"), "`--output` needs `--fix`"),
+        (("--url", "example.org"), "invalid value for `--url`: expected an address such as http://127.0.0.1:8000/mcp"),
         (("x.json", "--provider", "openay"), "did you mean `openai`?"),
     ],
 )

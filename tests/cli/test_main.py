@@ -229,7 +229,7 @@ NEED_FRAMEWORKS = {
 """They run where their frameworks are: `make test-hosts`."""
 
 
-OWN_TESTS = {"peer_review.py": "tests/test_docs.py"}
+OWN_TESTS = {"peer_review.py": "tests/test_docs.py", "protected_server.py": "tests/test_docs.py"}
 
 
 def test_every_example_that_needs_a_framework_is_run_by_a_test_with_the_real_one() -> None:

@@ -117,3 +117,12 @@ def test_ctrl_c_tells_what_was_found_so_far(run: Runner, monkeypatch: pytest.Mon
     assert done.code == 130
     assert done.out.startswith("Interrupted: this is what was found so far.")
     assert "decided again" in done.out
+
+
+@pytest.mark.parametrize("in_policy", [False, True])
+def test_a_pack_that_is_missing_is_an_error_and_not_a_history_without_changes(run: Runner, in_policy: bool) -> None:
+    Path("new.toml").write_text('[gate]\npacks = ["./absent.toml"]\n' if in_policy else "version = 1\n")
+    more = () if in_policy else ("--pack", "absent.toml")
+    done = run("replay", "--policy", "new.toml", "--fail-on", "loosened", *more)
+    assert done.code == 2
+    assert "absent.toml" in done.err

@@ -272,6 +272,22 @@ def test_a_server_whose_output_nobody_reads_ends_without_a_traceback(tmp_path: P
     assert (process.returncode, err) == (141, "")
 
 
+def test_the_practice_client_is_told_of_a_stop_before_the_server_closes(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def serve(app: object, *, told: Any, **_: object) -> int:
+        told.stopping(0)
+        order.append("closed")
+        return 0
+
+    monkeypatch.setattr("rightcall.server.app.serve", serve)
+    monkeypatch.setattr("rightcall.doctor.traffic.PracticeClient.ask_no_more", lambda _: order.append("told"))
+    assert run("serve", "--practice", "--root", str(tmp_path), "--no-console").code == 0
+    assert order[:2] == ["told", "closed"]
+
+
 def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["/x/rightcall/__main__.py"])

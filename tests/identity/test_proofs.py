@@ -195,8 +195,7 @@ class Company(Service):
 
 def worker(guard: Guarded, folder: Path, **keys: Any) -> Server:
     (file := folder / "assertion").write_text("word-for-the-workload\n")
-    issuer = {} if "exchange_url" in keys else {"issuer": guard.provider.url}
-    return server_of(guard, login="machine", client_id="robot", assertion_file=str(file), **issuer, **keys)
+    return server_of(guard, login="machine", client_id="robot", assertion_file=str(file), **keys)
 
 
 def test_a_workload_logs_in_with_its_file_which_is_read_each_time(

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from time import monotonic, time
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 
 from rightcall import load_policy
 from rightcall.errors import ConfigError
-from rightcall.identity.callers import Refusal
-from rightcall.identity.discovery import places_of
+from rightcall.identity.callers import LONGEST_TOKEN, Refusal
+from rightcall.identity.keys import FRESH
 from rightcall.identity.speakers import OF_PROVIDER, Speaker, Speakers
-from support.openid import GATEWAY, OpenId
+from rightcall.identity.tokens import FAILED_SECONDS
+from support.openid import GATEWAY, OpenId, unsigned
 
 
 @pytest.fixture
@@ -157,23 +159,6 @@ def test_a_provider_that_is_gone_lets_nobody_new_in() -> None:
     assert ask(speakers(provider), token) == ["unavailable"]
 
 
-def test_many_who_ask_for_metadata_are_one_question_also_while_the_provider_is_away(provider: OpenId) -> None:
-    async def many(found: Speakers) -> list[bytes | None]:
-        asked = (found.document(OF_PROVIDER, "https://gateway.example.org") for _ in range(20))
-        return await asyncio.gather(*asked)
-
-    provider.documents = dict.fromkeys(places_of_metadata(provider), 500)
-    assert asyncio.run(many(speakers(provider))) == [None] * 20
-    assert len(provider.asked) == len({*provider.asked})
-    provider.asked, provider.documents = [], {}
-    assert None not in asyncio.run(many(speakers(provider)))
-    assert len(provider.asked) == 1
-
-
-def places_of_metadata(provider: OpenId) -> list[str]:
-    return [one.removeprefix(provider.issuer) for one in places_of(provider.issuer)]
-
-
 def test_an_issuer_with_a_path_has_its_documents_below_it() -> None:
     with OpenId(path="/realms/team") as provider:
         assert ask(speakers(provider), provider.token()) == ["guest"]
@@ -198,3 +183,77 @@ def test_scopes_are_needed_all(provider: OpenId) -> None:
     tokens = [provider.token(scope="a b"), provider.token(scp=["b", "a", "c"]), provider.token(scope="a"),
               provider.token(), provider.token(scope=["a b"]), provider.token(scope="A B")]  # fmt: skip
     assert ask(found, *tokens) == ["guest", "guest", "scope", "scope", "scope", "scope"]
+
+
+@pytest.mark.promise("I-05")
+def test_a_key_that_was_taken_back_ends_also_for_tokens_that_are_remembered(provider: OpenId) -> None:
+    found, token = speakers(provider), provider.token()
+    keys = next(iter(found.issuers().values())).keys
+
+    async def later() -> list[str]:
+        said: list[str] = []
+        for _ in range(4):
+            one = await found.of(token.encode())
+            said.append(one.why if isinstance(one, Refusal) else one.caller)
+            while keys.is_asking:
+                await asyncio.sleep(0.005)
+        return said
+
+    assert asyncio.run(later()) == ["guest"] * 4
+    provider.rotate("Ed25519", "key-2")
+    keys.now = lambda: monotonic() + FRESH + 1
+    assert asyncio.run(later()) == ["guest", "unknown_key", "unknown_key", "unknown_key"]
+
+
+def test_a_provider_is_asked_once_however_many_ask_and_left_alone_while_it_fails(provider: OpenId) -> None:
+    found = speakers(provider)
+
+    async def crowd() -> set[bool]:
+        said = await asyncio.gather(*(found.document(OF_PROVIDER, "http://127.0.0.1") for _ in range(20)))
+        return {one is None for one in said}
+
+    async def story() -> None:
+        provider.documents["/.well-known/openid-configuration"] = 503
+        assert await crowd() == {True}
+        asked = len(provider.asked)
+        assert asked <= 3
+        assert await crowd() == {True}
+        assert len(provider.asked) == asked
+        del provider.documents["/.well-known/openid-configuration"]
+        keys = next(iter(found.issuers().values())).keys
+        keys.now = lambda: monotonic() + FAILED_SECONDS + 1
+        assert await crowd() == {False}
+        assert len(provider.asked) == asked + 1
+
+    asyncio.run(story())
+
+
+@pytest.mark.promise("I-07")
+@pytest.mark.parametrize(
+    "header", [{"crit": ["x"]}, {"b64": False}, {"kid": "k" * 400}, {"x5c": ["A" * 5000]}, {"alg": "none"}, {"kid": 7}]
+)
+def test_a_token_of_ours_is_known_whatever_its_header_says(provider: OpenId, header: dict[str, Any]) -> None:
+    token = unsigned({"alg": "ES256", **header}, provider.claims())
+    assert speakers(provider).is_held_in(token.encode() + b"c2ln")
+
+
+@pytest.mark.promise("I-07")
+def test_a_token_of_ours_is_known_however_long_it_is_and_however_it_is_written(provider: OpenId) -> None:
+    found, token = speakers(provider), provider.token(groups=["g" * 50] * 600)
+    assert len(token) > LONGEST_TOKEN
+    assert found.is_held_in(token.encode())
+    short = provider.token()
+    for text in (
+        f"x={short}",
+        f"x={short.replace('.', '%2E')}",
+        f"x=%65{short[1:]}",
+        f"a; t={short}; b",
+        f"{short[:-9]}",
+    ):
+        assert found.is_held_in(text.encode()), text
+    for scheme in (b"Basic ", b"basic\t"):
+        assert found.is_held_in(scheme + b64encode(b"user:" + short.encode()))
+    for text in (b"Basic " + b64encode(b"user:password"), b"Basic e", b"Basic %%%", b"Bearer %"):
+        assert not found.is_held_in(text)
+    assert not found.is_held_in(unsigned({"alg": "none"}, {"iss": "https://other.example"}, "c2ln").encode())
+    assert not found.is_held_in(b"eyJhbGciOiJub25lIn0.bm90IGpzb24.c2ln")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall import MemoryStore, load_policy
+from rightcall import Executor, MemoryStore, load_policy, tool
 from rightcall.base.secrets import Redactor
 from rightcall.executor.door import Door
 from rightcall.learn.differences import Again, Change, Same, Unknown
@@ -123,6 +123,36 @@ def test_a_redacted_argument_is_not_guessed(tmp_path: Path) -> None:
     again = only(replayed(store, tmp_path, ruling_of(load_policy(names))))  # its name is enough for this
     assert isinstance(again, Change)
     assert again.after.rule == "policy:deny"
+
+
+def test_arguments_written_as_broken_text_are_decided_again(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    policy: dict[str, Any] = {"policy": {"allow": ["look"]}}
+
+    def look(n: int) -> str:
+        return f"seen {n}"
+
+    with Executor.open_sync(tmp_path, policy, tools=[tool(effects=["read"])(look)], store=store) as executor:
+        assert executor.run({"name": "look", "arguments": "{'n': 1,}"}).ok
+    other = policy | {"gate": {"tools": {"other": {"aliases": {"a": "b"}}}}}
+    assert isinstance(only(replayed(store, tmp_path, ruling_of(load_policy(other)))), Same)
+    unrepaired = only(replayed(store, tmp_path, ruling_of(load_policy(policy | {"gate": {"enabled": False}}))))
+    assert isinstance(unrepaired, Change)
+    assert (unrepaired.after.decision, unrepaired.after.rule) == ("deny", "validation")
+
+
+def test_a_question_that_cannot_be_decided_again_counts_on_both_sides(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    policy: dict[str, Any] = {"policy": {"approval": {"tools": ["look"]}}}
+    one_call(store, tmp_path, "look", {"n": 1}, policy)
+    entries = [
+        replace(one, body=encode(replace(read_call(one.body), digest="keyed:1"))) if one.kind == "waiting" else one
+        for one in stream_entries(store)
+    ]
+    sites = Sites(Definitions.of(store), store, str(tmp_path))
+    replay = Replay(ruling_of(load_policy(policy | {"gate": {"enabled": False}})), Rulings(), sites)
+    assert isinstance(only(list(replay.over(entries))), Unknown)
+    assert replay.totals.questions == [1, 1]
 
 
 def test_records_of_an_older_version_are_not_guessed(tmp_path: Path) -> None:

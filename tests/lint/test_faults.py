@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall.lint import Choice, Document, Finding, lint, view_tools
+from rightcall.lint.definitions import read_file
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -98,3 +99,26 @@ def test_long_texts_are_read_in_linear_time() -> None:
 
     seconds(10)
     assert seconds(20_000) < 2.0
+
+
+def test_a_value_is_shown_as_it_is_to_be_written() -> None:
+    properties = {
+        "folder": {"type": "string", "description": "Folder to list.", "default": 5},
+        "limit": {"type": "integer", "description": "Most files to return. Defaults to 20."},
+        "order": {"type": "string", "description": "Name of the order. Defaults to 'size'."},
+    }
+    tool = {
+        "name": "list_files",
+        "description": "Lists the files of a folder, the newest first.",
+        "parameters": {"type": "object", "properties": properties},
+    }
+    document = Document("case", "server", view_tools([((0,), tool)]))
+    told = [one.message + one.remedy for one in lint(document, Choice(notes=True))]
+    for words in ("does not fit: 5c", 'add "default": 20', 'add "default": "size"'):
+        assert [one for one in told if words in one], (words, told)
+
+
+@pytest.mark.parametrize("rule", ['names = ["stock"]', 'forms."day" = ["D.M.YYYY -> YYYY-MM-DD"]'])
+def test_a_pack_with_rules_alone_needs_no_description(rule: str) -> None:
+    text = f'[pack]\nname = "learned"\n[tools."look_up_stock"]\n{rule}\n'
+    assert lint(read_file("learned.toml", text), Choice()) == []

@@ -53,7 +53,7 @@ def test_a_yes_that_nothing_has_used_is_taken_back_and_stays_a_no() -> None:
     desk = Desk()
     asked = desk.ask()
     say(desk.store, asked, "approved")
-    assert say(desk.store, asked, "denied").status == "denied"
+    assert say(desk.store, asked, "denied", takes_back=True).status == "denied"
     assert desk.try_().decision.rule == "approval:denied"
     assert [body["status"] for body in noted(desk, "answer")] == ["approved", "denied"]
     kept = desk.store.look(lambda tables: tables.approval(asked))
@@ -61,7 +61,7 @@ def test_a_yes_that_nothing_has_used_is_taken_back_and_stays_a_no() -> None:
     assert kept.canonical == "", "what is not to run is not kept"
     for said in ("approved", "denied"):
         with pytest.raises(AnswerError, match="already denied; an answer is given once"):
-            say(desk.store, asked, said)
+            say(desk.store, asked, said, takes_back=True)
 
 
 @pytest.mark.promise("P-06")
@@ -71,12 +71,12 @@ def test_a_yes_that_was_used_or_is_over_cannot_be_taken_back() -> None:
     say(desk.store, asked, "approved")
     assert desk.try_().decision.rule == "approval:given"
     with pytest.raises(AnswerError, match="already used; an answer is given once"):
-        say(desk.store, asked, "denied")
+        say(desk.store, asked, "denied", takes_back=True)
     again = desk.ask()
     say(desk.store, again, "approved", expires=60)
     desk.clock.advance(60)
     with pytest.raises(AnswerError):
-        say(desk.store, again, "denied")
+        say(desk.store, again, "denied", takes_back=True)
 
 
 @pytest.mark.promise("P-06")

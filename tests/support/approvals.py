@@ -53,12 +53,13 @@ def try_call(store: Store, request: Request, described: str = "{}", details: str
 
 def say(
     store: Store, id: str, said: Any = "approved", *, by: str = PERSON, digest: str | None = None,
-    callers: tuple[str, ...] = (), reason: str = "", expires: int = 600,
+    callers: tuple[str, ...] = (), reason: str = "", expires: int = 600, takes_back: bool = False,
 ) -> Approval:  # fmt: skip
     shown = store.look(lambda tables: tables.approval(id))
     seen = digest if digest is not None else shown.digest if shown else "0" * 64
     now = store.clock.now()
-    return store.transact(lambda tables: answer(tables, id, Reply(said, by, seen, reason, str), now, expires, callers))
+    reply = Reply(said, by, seen, reason, str, takes_back=takes_back)
+    return store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))
 
 
 class Desk:

@@ -326,6 +326,8 @@ starter = true
 #url = "https://reports.example.org/mcp"
 # Who logs in: this machine.
 #login = "machine"
+# The provider that the token is for: a server on another host cannot name it.
+#issuer = "https://login.example.org"
 # Its client id at the provider.
 #client_id = "nightly-build"
 # A file with a token that says who this machine works for. Read anew for each login.

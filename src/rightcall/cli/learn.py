@@ -73,7 +73,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="Also list what was seen and is not proposed, with the reason"
     )
-    parser.add_argument("--write", metavar="FILE", help="Write the rules to this pack, after you have agreed")
+    parser.add_argument("--write", metavar="FILE", help="Write the rules to this pack, if you agree")
     parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     parser.add_argument("--tools", action="append", default=[], metavar="FILE|MODULE:NAME", help=SHARED["--tools"])
     parser.add_argument("--pack", action="append", default=[], metavar="NAME", help=SHARED["--pack"])

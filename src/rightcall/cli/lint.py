@@ -69,7 +69,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--select", action="append", default=[], metavar="RULE[:TOOL]",
         help="Only these rules, such as RC3 or RC301:get_*",
     )  # fmt: skip
-    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="All but these rules")
+    rules("--ignore", action="append", default=[], metavar="RULE[:TOOL]", help="Skip these rules")
     rules(
         "--provider", action="append", default=[], choices=_PROVIDERS, metavar="NAME",
         help="Of RC5xx, only the rules of this provider; repeatable",
@@ -77,12 +77,12 @@ def arguments(parser: ArgumentParser) -> None:
     rules("--notes", action="store_true", help="Also print notes: advice that may not apply")
     rules("--rules", nargs="?", const="all", metavar="RULE", help="List the rules, or explain one")
     fixing = parser.add_argument_group("Fixes").add_argument
-    fixing("--fix", action="store_true", help="Correct what is mechanical; shows the difference and asks")
+    fixing("--fix", action="store_true", help="Correct what needs no judgement; show the difference and ask")
     fixing("--output", metavar="FILE", help="With --fix: write the corrected definitions to this new file")
     fixing("--yes", action="store_true", help=SHARED["--yes"])
     add(
         "--fail-on", choices=("error", "warning", "note", "never"), default="warning", metavar="LEVEL",
-        help="Exit with 1 from this level on (default: warning)",
+        help="Exit with 1 at this level or above (default: warning)",
     )  # fmt: skip
     add("--sarif", action="store_true", help="Print SARIF 2.1.0, for code scanning")
     json_option(parser)
@@ -137,6 +137,8 @@ def _require_one(options: Namespace) -> None:
             "nothing to check: give a file, `--pack NAME`, `--module MODULE`, `--server NAME`, `--url URL` or "
             "`-- COMMAND`"
         )
+    if options.url and not options.url.lower().startswith(("http://", "https://")):
+        raise InputError("invalid value for `--url`: expected an address such as http://127.0.0.1:8000/mcp")
 
 
 # ── sources ──
@@ -227,8 +229,8 @@ def _of_policy(options: Namespace, name: str) -> "Server":
         raise ConfigError(f"[servers.{escaped(name, 60)}] is not in the policy{suggest(name, list(policy.servers))}")
     if policy.standing == "tightened":
         raise ConfigError(
-            f"the servers of {escaped(policy.source)} are not started: it was only found, and is not trusted. Run "
-            f"`rightcall trust`"
+            f"the servers of {escaped(policy.source)} are not started: you have not trusted that file. Read it, "
+            "then run `rightcall trust`"
         )
     return known
 
@@ -404,14 +406,14 @@ def _rule_page(rule: "Rule", style: Style) -> list[str]:
 
 def _fix(options: Namespace, checked: "Sequence[tuple[Document, Sequence[Finding]]]", choice: "Choice") -> int:
     """Correct what is mechanical, in place or into a new file."""
-    from rightcall.lint.fixes import FIXED, fix_document
+    from rightcall.lint.fixes import fix_document
     from rightcall.lint.linter import lint
 
     every = type(choice)(("RC",), choice.ignore, choice.providers, notes=True)
     narrow = options.notes or options.select
     whole = checked if narrow else [(document, lint(document, every)) for document, _ in checked]
     plans = [(document, fix_document(document, findings)) for document, findings in whole]
-    left = sum(one.rule not in FIXED for _, findings in checked for one in findings)
+    left = sum(len(lint(_corrected(document, fixes), choice)) for document, fixes in plans)
     if not any(fixes for _, fixes in plans):
         say(
             "Nothing to correct mechanically.",
@@ -455,8 +457,17 @@ def _write(options: Namespace, document: "Document", fixes: "list[Fix]") -> bool
 
 
 def _as_list(document: "Document", fixes: "list[Fix]") -> str:
-    changed = {fix.tool.number: fix.fixed for fix in fixes}
-    return json_text([changed.get(tool.number, tool.raw) for tool in document.tools], indent=2) + "\n"
+    return json_text([tool.raw for tool in _corrected(document, fixes).tools], indent=2) + "\n"
+
+
+def _corrected(document: "Document", fixes: "list[Fix]") -> "Document":
+    """The definitions as they will be: a fix may leave something for a person, such as an argument to describe."""
+    from rightcall.lint.definitions import Document, view_tool
+
+    changed = {
+        fix.tool.number: view_tool(fix.fixed, fix.tool.path, fix.tool.number, ruled=fix.tool.ruled) for fix in fixes
+    }
+    return Document(document.source, document.kind, tuple(changed.get(one.number, one) for one in document.tools))
 
 
 def _replace(path: str, text: str, before: str | None) -> None:

@@ -1,5 +1,5 @@
-"""Log in at an MCP server of the policy that wants it (`[servers.NAME] url`). The browser opens on the page of the
-server's login provider, and comes back to this machine; on a machine without one, use --device. Tokens are kept in the
+"""Log in to a protected MCP server of the policy (`[servers.NAME] url`). The browser opens the page of the server's
+login provider, and returns to this machine; on a machine without a browser, use --device. Tokens are kept in the
 system's keyring, or in a file that only you can read. Without NAME, list the servers and their logins."""
 
 import asyncio
@@ -40,11 +40,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="Name of the server in the policy (`[servers.NAME]`)")
     parser.add_argument("--device", action="store_true", help="Print a link and a code to type on another device")
     parser.add_argument("--no-browser", action="store_true", help="Print the link instead of opening the browser")
-    parser.add_argument("--scopes", metavar="LIST", help="Ask for these scopes (default: what server and policy name)")
+    parser.add_argument(
+        "--scopes", metavar="LIST", help="Ask for these scopes (default: those of the server and policy)"
+    )
     parser.add_argument(
         "--as", dest="caller", metavar="CALLER", help="Log in for this caller, at a server with `per_caller`"
     )
-    parser.add_argument("--issuer", metavar="URL", help="Accept this provider, also where it is another than before")
+    parser.add_argument("--issuer", metavar="URL", help="Accept this provider, even if it has changed")
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=300.0, help="Wait this long for the login (default: 300 seconds)"
     )
@@ -167,17 +169,11 @@ def _accepted(changed: Any, wish: "Wish", options: Namespace) -> "Wish":
 
     if options.json or not at_a_terminal():
         raise changed
-    if changed.before:
-        say(
-            f"{escaped(options.name)} names another provider for its logins than before.",
-            f"  before: {escaped(changed.before, 200)}",
-            f"  now:    {escaped(changed.now, 200)}",
-        )
-    else:
-        say(
-            f"{escaped(options.name)} names this provider for its logins. The secret of this machine goes there:",
-            f"  {escaped(changed.now, 200)}",
-        )
+    say(
+        f"{escaped(options.name)} names another provider for its logins than before.",
+        f"  before: {escaped(changed.before, 200)}",
+        f"  now:    {escaped(changed.now, 200)}",
+    )
     if read_word("Log in there? [y/N] ") not in YES:
         raise changed
     return replace(wish, issuer=changed.now)
@@ -258,8 +254,8 @@ def _list(options: Namespace) -> int:
         lines += [*map(describe_login, own), *map(render_want, asked)]
         if not own and not asked:
             rows.append({"server": server.name, "url": server.url, "state": "none"})
-            lines.append(f"{escaped(server.name)}: has no login, and has not asked for one")
-    nothing = ["No server of the policy can have a login: none has a `url`."]
+            lines.append(f"{escaped(server.name)}: not logged in; it has not asked for a login")
+    nothing = ["No server to log in to: the policy has no `[servers.NAME]` with a `url`."]
     tell(options, {"logins": rows}, lambda _: lines or nothing)
     return OK
 
@@ -267,7 +263,7 @@ def _list(options: Namespace) -> int:
 # ── logout ──
 
 HELP_LOGOUT = """\
-Log out at an MCP server: the provider takes the tokens back where it can, and they are removed from this machine."""
+Log out of an MCP server: the provider revokes the tokens if it can, and they are removed from this machine."""
 
 EXAMPLES_LOGOUT = """\
 examples:

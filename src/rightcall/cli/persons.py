@@ -485,7 +485,7 @@ def give_answer(
     settings = policy.settings
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
-    reply = Reply(said, by, digest, reason, redactor_of(options, store, policy).value)
+    reply = Reply(said, by, digest, reason, redactor_of(options, store, policy).value, takes_back=said == "denied")
     before = store.look(lambda tables: approval_of(tables, id))
     if said == "approved":
         _require_whole(before)

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
+from rightcall.catalog.packs import load_pack
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.options import (
     SHARED,
@@ -84,15 +85,17 @@ def run(options: Namespace) -> int:
         None if options.until is None else moment(options.until, "--until"), options.caller, options.tool,
     )  # fmt: skip
     place = place_of(options)
-    new, packs = policy_for(options, place), tuple(options.pack)
-    tools = tuple(plain_tools(options.tools))
+    new, tools = policy_for(options, place), tuple(plain_tools(options.tools))
+    ruling = ruling_of(new, tuple(options.pack))
+    for name in ruling.policy.packs:
+        load_pack(name)  # without one of them no call could be decided, and `--fail-on` would find nothing
     tally, partial = Tally(), False
     with closing(look_into(place)) as store:
         known = () if place.store is not None and policy_file(place) is None else (policy_of(place),)
         rulings, definitions = Rulings(new, *known, place=_place(place)), Definitions.of(store)
         sites = Sites(definitions, store, os.path.abspath(options.root), tools)
         oldest = store.look(lambda tables: tables.oldest())
-        replay = Replay(ruling_of(new, packs), rulings, sites, span=span, given=bool(tools), pruned=oldest > 1)
+        replay = Replay(ruling, rulings, sites, span=span, given=bool(tools), pruned=oldest > 1)
         with closing(sites):
             partial = _decide_all(replay, store, tally)
     failed = tally.found(options.fail_on)

@@ -176,6 +176,8 @@ def _run_alone(options: Namespace, found: Assembled, policy: PolicyInForce, line
 
         def stopping(running: int) -> None:
             service.condition.draining = True
+            if client is not None:
+                client.ask_no_more()
             say_stopping(running, endpoint, lines.say)
 
         return serve(

@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -52,6 +52,7 @@ from rightcall.record.value import PROMPT
 # The figures of `rightcall stats` for people: the design's widget with bars, and the metrics beside their targets.
 
 PERIODS: Mapping[Period, str] = {"1hour": "Last hour", "1day": "Last 24h", "1week": "Last 7 days"}
+_USUAL: Final[Period] = "1day"
 _SLOTS: Mapping[Period, str] = {"1hour": "Each 5 min", "1day": "Each hour", "1week": "Each day"}
 _RULE = 28  # as long as the design's
 _MOST_ERRORS = 5
@@ -335,14 +336,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="caller", metavar="CALLER", help="Count only the calls of this caller (default: all)"
     )
-    parser.add_argument(
-        "--period", choices=list(PERIODS), default="1day", help="Count this long back from now (default: %(default)s)"
-    )
+    parser.add_argument("--period", choices=list(PERIODS), help=f"Count this long back from now (default: {_USUAL})")
     parser.add_argument("--value", action="store_true", help="Show what would have failed without RightCall instead")
     parser.add_argument("--since", metavar="WHEN", help="With --value: since a date or a time ago (default: 7d)")
     parser.add_argument(
-        "--prompt-tokens", metavar="N", type=whole_number("tokens"), default=PROMPT,
-        help="With --value: tokens of the prompt that a retry sends again (default: %(default)s)",
+        "--prompt-tokens", metavar="N", type=whole_number("tokens"),
+        help=f"With --value: tokens of the prompt that a retry sends again (default: {PROMPT})",
     )  # fmt: skip
     parser.add_argument("--watch", action="store_true", help=f"Refresh every {EVERY:g} seconds until Ctrl-C")
     json_option(parser)
@@ -385,6 +384,10 @@ def budget_lines(found: list[dict[str, Any]], style: Style) -> list[str]:
 def run(options: Namespace) -> int:
     if options.since is not None and not options.value:
         raise InputError("`--since` needs `--value`; for the other figures pass `--period`")
+    if options.prompt_tokens is not None and not options.value:
+        raise InputError("`--prompt-tokens` needs `--value`")
+    if options.period is not None and options.value:
+        raise InputError("`--period` and `--value` cannot be combined; pass `--since`, such as `--since 1d`")
     with closing(_opened(options)) as store:
         if options.watch:
             watch(lambda: _lines(store, options), sys.stdout)
@@ -408,7 +411,7 @@ def _lines(store: "Store", options: Namespace) -> list[str]:
         from rightcall.cli.value import value_lines  # late: few ask
 
         return value_lines(store, options)
-    found = store.look(lambda tables: look(tables, options.period, options.caller))
+    found = store.look(lambda tables: look(tables, options.period or _USUAL, options.caller))
     limited = budgets(store, options)
     if options.json:
         told = record(found) | ({"budgets": limited} if limited else {})

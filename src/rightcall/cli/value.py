@@ -12,7 +12,7 @@ from rightcall.cli.terminal import Style, is_unicode, many, style_for, table, wr
 from rightcall.gate.records import json_text
 from rightcall.record.analytics import UNTOLD
 from rightcall.record.tables import Store
-from rightcall.record.value import Bounds, PackPeriod, Value, read_value
+from rightcall.record.value import PROMPT, Bounds, PackPeriod, Value, read_value
 
 _WEEK = "7d"
 _MOST_ROWS = 8
@@ -21,7 +21,12 @@ _MOST_PACKS = 6
 
 def value_lines(store: Store, options: Namespace) -> list[str]:
     """What `--value` prints."""
-    found = read(store, options.since or _WEEK, options.caller, options.prompt_tokens)
+    found = read(
+        store,
+        options.since or _WEEK,
+        options.caller,
+        PROMPT if options.prompt_tokens is None else options.prompt_tokens,
+    )
     if options.json:
         return [json_text({"value": to_builtins(found)}, ascii_only=not is_unicode(sys.stdout))]
     return report_value(found, style_for(sys.stdout))

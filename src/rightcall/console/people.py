@@ -205,13 +205,18 @@ def session_of(tables: Tables, secret: str) -> Credential | None:
     return None if found is None or may is None else replace(found, may=may)
 
 
+def issuer_of(session: Credential) -> str | None:
+    """The identity provider that vouched for whoever has this session; None: nobody had to."""
+    return session.by.removeprefix(BY_IDENTITY).partition(" ")[0] if session.by.startswith(BY_IDENTITY) else None
+
+
 def is_let_in(session: Credential, providers: Iterable[IdentitySettings]) -> bool:
     """Whether the policy in force lets anybody in with the right of this session, where an identity provider vouched
     for it. What the provider said of the person is not kept: whom a line of the map is about is seen when they log in
     again."""
-    if not session.by.startswith(BY_IDENTITY):
+    issuer = issuer_of(session)
+    if issuer is None:
         return True
-    issuer = session.by.removeprefix(BY_IDENTITY).partition(" ")[0]
     own = next((one for one in providers if one.issuer == issuer and one.client_id), None)
     return own is not None and any(rule.may == session.may for rule in own.map)
 

@@ -105,8 +105,12 @@ class PracticeClient:
         self._thread = threading.Thread(target=self.run, args=(host, port), name="rightcall practice", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
+    def ask_no_more(self) -> None:
+        """The proxy ends: that it cannot be reached any more is not a fault."""
         self._stopping.set()
+
+    def stop(self) -> None:
+        self.ask_no_more()
         if self._thread is not None:
             self._thread.join(_STOPPING)
 

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from secrets import compare_digest, token_urlsafe
+from shlex import quote
 from time import time
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -133,7 +134,7 @@ def error_code(reply: Reply) -> str:
 
 def end_of(life: Any) -> float:
     """When a token ends that lives for so many seconds; some providers say it as a text."""
-    seconds = int(life) if isinstance(life, str) and life.isdigit() and len(life) < 12 else life
+    seconds = int(life) if isinstance(life, str) and life.isdecimal() and len(life) < 12 else life
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return 0.0
     return time() + seconds if 0 < seconds < _LONGEST_LIFE else 0.0
@@ -257,13 +258,24 @@ def check_challenges(provider: Provider) -> None:
         )
 
 
+def check_page(provider: Provider, command: str) -> None:
+    """A provider whose page to log in is another's could have that one's code sent to itself (a mix-up), unless the
+    answer says whose it is. Raises IdentityError; `command` is what logs in, once a person has looked."""
+    page, own = provider.authorization_endpoint, provider.issuer
+    if page and not provider.names_itself and read_url(page).host != read_url(own).host:
+        where = escaped(read_url(page).host, 100)
+        raise IdentityError(
+            f"{escaped(own, 100)} sends people to log in at {where}, and does not say in its answers who it is. "
+            f"If that is right, run `{command} --issuer {quote(escaped(own, 200))}`"
+        )
+
+
 def authorisation_link(party: Party, scopes: tuple[str, ...], redirect: Redirect, verifier: str) -> str:
     """Raises IdentityError."""
     endpoint = party.provider.authorization_endpoint
     if not endpoint:
         raise IdentityError(f"{escaped(party.provider.issuer, 100)} has no page to log in (authorization_endpoint)")
-    read_url(endpoint)
-    base, _, query = endpoint.partition("#")[0].partition("?")
+    base, _, query = str(read_url(endpoint)).partition("?")  # in its one spelling: a person is shown it
     before = parse_qsl(query, keep_blank_values=True)
     if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
         raise IdentityError(f"{escaped(party.provider.issuer, 100)}: its page to log in brings answers of its own")
@@ -360,7 +372,7 @@ def _device_code(found: Mapping[str, Any]) -> DeviceCode | None:
 
 def _between(said: Any, usual: float, least: float, most: float) -> float:
     is_number = isinstance(said, (int, float)) and not isinstance(said, bool)
-    return min(max(float(said), least), most) if is_number else usual
+    return float(min(max(said, least), most)) if is_number else usual
 
 
 # ── machines, and what comes after ──

@@ -69,6 +69,15 @@ class Keys:
         self.generation = 0
         """Grows whenever other keys are found: what was decided by the old ones is decided again."""
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the provider was asked lately: what was decided by its keys need not be decided again."""
+        return self._loaded is not None and self.now() - self._loaded < FRESH
+
+    @property
+    def is_asking(self) -> bool:
+        return self._asking is not None and not self._asking.done()
+
     async def find(self, id: str | None, algorithm: str) -> Key | None:
         """The key that a token names, for the algorithm that it names; None where the provider has no such key. Raises
         Unreachable."""
@@ -93,7 +102,7 @@ class Keys:
         return True
 
     def _ask_soon(self) -> asyncio.Task[None] | None:
-        if self._asking is not None and not self._asking.done():
+        if self.is_asking:
             return self._asking
         if self._asked is not None and self.now() - self._asked < PAUSE:
             return None

@@ -10,9 +10,11 @@ the server says by then. Another provider needs a person, who names it (`rightca
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import wait
 from contextlib import suppress
+from shlex import quote
 from time import time
 from typing import Any, Final, TypeVar
 
@@ -34,7 +36,7 @@ from rightcall.identity.discovery import (
     is_same_issuer,
     read_challenge,
 )
-from rightcall.identity.documents import Post, Reach, ask, origin_of, read_url
+from rightcall.identity.documents import Post, Reach, ask, read_url
 from rightcall.identity.flows import DeviceCode, Party, Redirect, TokenRefused, Tokens
 from rightcall.identity.programs import EARLY, TokenAccess, token_in
 from rightcall.identity.proofs import Prover
@@ -62,8 +64,15 @@ class LoginNeeded(IdentityError):
 
 
 def describe_want(want: Want) -> str:
-    """Why a login is needed, of `it`, the server."""
-    return _WHY[want.reason].format(scopes=" ".join(want.scopes))
+    """Why a login is needed, of `it`, the server. A model reads it too, so that words of the server's are kept from
+    looking like ours."""
+    plain = [one for one in want.scopes if _PLAIN_SCOPE.match(one)][:_MOST_SHOWN]
+    more = len(want.scopes) - len(plain)
+    return _WHY[want.reason].format(scopes=", ".join([*plain, *([f"{more} more"] if more else [])]) or "of its own")
+
+
+_PLAIN_SCOPE = re.compile(r"[A-Za-z0-9._:/-]{1,100}\Z")
+_MOST_SHOWN: Final = 10
 
 
 _WHY: Final[dict[Reason, str]] = {
@@ -75,16 +84,13 @@ _WHY: Final[dict[Reason, str]] = {
 
 
 class IssuerChanged(IdentityError):
-    """A server names another provider than the one that gave its first login; or, where `before` is empty, one that
-    nobody has named yet, which a secret of this machine would go to."""
+    """A server names another provider than the one that gave its first login."""
 
     def __init__(self, want: Want, before: str, now: str) -> None:
-        told = (
-            f"{want.server} now names {escaped(now, 100)} for its logins; the first was at {escaped(before, 100)}"
-            if before
-            else f"{want.server} names {escaped(now, 100)} for its logins, and a secret of this machine would go there"
+        super().__init__(
+            f"{want.server} now names {escaped(now, 100)} for its logins; the first was at {escaped(before, 100)}. "
+            f"If that is right, run `{want.command} --issuer {quote(escaped(now, 200))}`"
         )
-        super().__init__(f"{told}. If that is right, run `{want.command} --issuer {escaped(now, 200)}`")
         self.before = before
         self.now = now
 
@@ -157,12 +163,13 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
         vault.drop_want(key)
         raise IdentityError(f"{server.name} asks for no login")
     blank = Want(server=server.name, url=server.url, caller=caller)
-    issuer = _choose_issuer(
-        resource, wish.issuer or server.issuer, before[0].provider.issuer if before else first, blank
-    )
+    given = wish.issuer or server.issuer
+    issuer = _choose_issuer(resource, given, before[0].provider.issuer if before else first, blank)
+    if not given:
+        _check_secret(server, issuer)
     provider = await discover_provider(resource, issuer, reach)
-    if before is None and not (wish.issuer or server.issuer) and _gives_away(server, provider.issuer):
-        raise IssuerChanged(blank, "", provider.issuer)
+    if not given and server.login == "person" and not wish.device:
+        flows.check_page(provider, blank.command)
     scopes = _choose_scopes(server, wish, (challenge, resource, provider), before[0] if before and want else None)
     about = Login(
         server=server.name, url=server.url, caller=caller, resource=resource.resource, provider=provider,
@@ -181,13 +188,6 @@ def _first_issuer(vault: Vault, url: str) -> str:
     """Who gave the oldest login at a server, whoever's it is: for the first of another caller it counts as well."""
     own = [one for one in vault.logins() if one.url == url]
     return min(own, key=lambda one: one.at).provider.issuer if own else ""
-
-
-def _gives_away(server: Server, issuer: str) -> bool:
-    """Whether a machine, which nobody watches, would send a secret of its own to whom the server names: a secret that
-    is sent as it is, to somebody else than the server itself."""
-    is_secret = server.client_secret_env or (server.assertion_file and not server.exchange_url)
-    return server.login == "machine" and bool(is_secret) and origin_of(issuer) != origin_of(server.url)
 
 
 async def _apart(work: Callable[[], T]) -> T:
@@ -242,6 +242,19 @@ def _choose_issuer(resource: Resource, given: str, first: str, want: Want) -> st
         named = ", ".join(escaped(one, 100) for one in resource.issuers[:3])
         raise IdentityError(f"{want.server} does not name {escaped(given, 100)} for its logins, but {named}")
     raise IssuerChanged(want, first, resource.issuers[0])
+
+
+def _check_secret(server: Server, issuer: str) -> None:
+    """A secret of the policy's is for one provider, which a server on another host cannot name: it could name itself,
+    and read the secret. A key only signs, for that provider alone. Raises IdentityError."""
+    if not server.client_secret_env and (not server.assertion_file or server.exchange_url):
+        return
+    if read_url(issuer).host != read_url(server.url).host:
+        key = "client_secret_env" if server.client_secret_env else "assertion_file"
+        raise IdentityError(
+            f"[servers.{server.name}] {key}: the policy does not say which provider it is for, and the server names "
+            f'{escaped(issuer, 100)}. If that is right, write the line issuer = "{escaped(issuer, 200)}" there'
+        )
 
 
 def _choose_scopes(
@@ -316,10 +329,16 @@ def party_of(server: Server, login: Login, secrets: Secrets) -> Party:
     """Who may renew a login, or end it: the client that got it, at the provider that gave it."""
     means = means_of(server)
     key = means.key if login.client.method == "private_key_jwt" else ""
-    client = replace(login.client, secret=secrets.client or means.secret)
+    is_its_own = login.client.id == means.id and is_meant(server, login)  # the policy may name another by now
+    client = replace(login.client, secret=secrets.client or (means.secret if is_its_own else ""))
     bound = login.resource if login.provider.is_told else ""
     prover = Prover(secrets.proof) if secrets.proof else None
     return Party(login.provider, client, bound, reach_of(server, login.networks), key, prover)
+
+
+def is_meant(server: Server, login: Login) -> bool:
+    """Whether a login is of the provider that the policy names, if it names one."""
+    return not server.issuer or is_same_issuer(login.provider.issuer, server.issuer)
 
 
 async def log_out(server: Server, caller: str, vault: Vault) -> tuple[Login, bool] | None:
@@ -378,6 +397,8 @@ class Access:
         login, secrets = found
         if not covers(login.resource, self._server.url):
             raise LoginNeeded(self._wanted("login"))
+        if not is_meant(self._server, login):
+            raise LoginNeeded(self._wanted("issuer"))
         rejected, until = self._rejected
         if login.is_over or not secrets.access or (secrets.access == rejected and time() < until):
             raise LoginNeeded(self._wanted("expired"))

@@ -10,17 +10,18 @@ log in by themselves: the metadata of RFC 9728, and the challenge that names it.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
-from msgspec import Struct, json
+from msgspec import MsgspecError, Struct, json
 
 from rightcall.errors import ConfigError, IdentityError
-from rightcall.identity.callers import LONGEST_TOKEN, Refusal, caller_of
+from rightcall.identity.callers import Refusal, caller_of
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 OF_PROVIDER: Final = "/.well-known/oauth-authorization-server"
-_WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*")
-"""Where a token may be in a text."""
+_WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}=*\.([A-Za-z0-9_-]{2,})=*\.")
+"""Where a token may be in a text, and what it says."""
+_BASIC: Final = re.compile(rb"[Bb][Aa][Ss][Ii][Cc][ \t]+([A-Za-z0-9+/_-]+)=*[ \t]*\Z")
+"""A name and a password, which may be a token."""
 _MOST_KNOWN: Final = 4_096
 """Tokens that are remembered."""
 
@@ -85,13 +88,15 @@ class Speakers:
     def is_held_in(self, text: bytes) -> bool:
         """Whether a text holds a token that names one of our providers, be it right or wrong: then it is for nobody
         else."""
-        if b"ey" not in text or not self.is_on:
+        if not self.is_on:
             return False
-        return any(self._is_ours(one[0]) for one in _WITHIN.finditer(text[: 4 * LONGEST_TOKEN]))
-
-    def _is_ours(self, token: bytes) -> bool:
-        written = _library().read_token(token, None)
-        return not isinstance(written, Refusal) and _issuer_in(written, self.issuers()) is not None
+        if (basic := _BASIC.match(text)) is not None:
+            text = _decoded(basic[1])
+        if b"ey" not in text and b"%" not in text:
+            return False
+        issuers = {one.issuer for one in self._policy().identity}
+        texts = (text, unquote_to_bytes(text)) if b"%" in text else (text,)
+        return any(_issuer_of(one[1]) in issuers for each in texts for one in _WITHIN.finditer(each))
 
     async def of(self, token: bytes) -> Speaker | Refusal:
         """For whom a token speaks, or why for nobody."""
@@ -126,7 +131,8 @@ class Speakers:
 
     def _still(self, known: _Known) -> bool:
         alive = self._now() < known.speaker.expires + known.issuer.settings.leeway
-        return alive and known.generation == known.issuer.keys.generation
+        keys = known.issuer.keys
+        return alive and known.generation == keys.generation and keys.is_fresh
 
     def _remember(self, digest: bytes, known: _Known) -> None:
         while len(self._known) >= _MOST_KNOWN:
@@ -193,6 +199,29 @@ class Speakers:
         if self.scopes:
             said["scope"] = " ".join(self.scopes)
         return b"Bearer " + ", ".join(f'{name}="{text}"' for name, text in said.items()).encode("ascii")
+
+
+def _issuer_of(body: bytes) -> str:
+    """Whom a token names, whatever else is wrong with it; empty: nobody."""
+    try:
+        return json.decode(_decoded(body), type=_Named).iss
+    except (MsgspecError, ValueError, RecursionError):
+        return ""
+
+
+def _decoded(text: bytes) -> bytes:
+    """Of either alphabet; what is none of it is nothing."""
+    try:
+        return b64decode(text.translate(_ONE_ALPHABET) + b"=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+_ONE_ALPHABET: Final = bytes.maketrans(b"-_", b"+/")
+
+
+class _Named(Struct, frozen=True):
+    iss: str = ""
 
 
 def _issuer_in(written: Written, issuers: dict[str, Issuer]) -> Issuer | None:

@@ -10,7 +10,8 @@ among those. Keys and addresses of keys in a token are not looked at. A refusal 
 the token; whoever presents it may be told.
 """
 
-from asyncio import Lock
+import asyncio
+from base64 import urlsafe_b64decode
 from collections.abc import Collection, Mapping
 from time import time
 from typing import Any, Final, Literal
@@ -22,6 +23,8 @@ from joserfc.registry import Header
 from msgspec import DecodeError, Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.json.strict import duplicate_keys
+from rightcall.base.letters import has_unseen
 from rightcall.errors import IdentityError
 from rightcall.identity.callers import LONGEST_TOKEN, Refusal, Why
 from rightcall.identity.discovery import Provider, discover_issuer
@@ -31,9 +34,9 @@ from rightcall.policy.settings import IdentitySettings, Policy
 
 LONGEST_SUBJECT: Final = 255
 KNOWN_SECONDS: Final = 60.0
-"""How long the metadata of a provider is used again,"""
-AWAY_SECONDS: Final = 5.0
-"""and how long one that could not be asked is left alone."""
+"""How long the metadata of a provider is used again."""
+FAILED_SECONDS: Final = 5.0
+"""How long a provider is left alone that could not be asked for it."""
 _MOST_AUDIENCES: Final = 50
 _LATEST: Final = 253_402_300_800
 """The end of the year 9999, in seconds since 1970."""
@@ -110,25 +113,34 @@ _OTHER_USES: Final = frozenset(("id", "refresh", "offline", "logout"))
 """What some providers call, in `typ` or `token_use` of the claims, a token that is not for calling anybody."""
 
 
-def read_token(token: bytes, algorithms: Collection[str] | None) -> Written | Refusal:
-    """A token taken apart. What its header says is only compared with what is allowed; None: it is only looked whose
-    token it is."""
+def read_token(token: bytes, algorithms: Collection[str]) -> Written | Refusal:
+    """A token taken apart. What its header says is only compared with what is allowed."""
     if len(token) > LONGEST_TOKEN:
         return Refusal("too_large")
     try:
         signature = jws.extract_compact(token, registry=_REGISTRY)
         claims: Any = json.decode(signature.payload)
+        header: Any = signature.headers()
+        has_twice = _has_twice(_decoded(token.partition(b".")[0]), header) or _has_twice(signature.payload, claims)
     except (JoseError, DecodeError, ValueError, TypeError, RecursionError):
         return Refusal("malformed")
-    header: Any = signature.headers()
-    if not is_object(header) or not is_object(claims):
+    if has_twice or not is_object(header) or not is_object(claims):
         return Refusal("malformed")
     algorithm, key = header.get("alg"), header.get("kid")
-    if not isinstance(algorithm, str) or (algorithms is not None and algorithm not in algorithms):
+    if not isinstance(algorithm, str) or algorithm not in algorithms:
         return Refusal("algorithm")
     if "crit" in header or "b64" in header or not (key is None or (isinstance(key, str) and len(key) <= LONGEST_ID)):
         return Refusal("header")
     return Written(signature, algorithm, key, claims)
+
+
+def _decoded(part: bytes) -> bytes:
+    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+def _has_twice(part: bytes, found: Any) -> bool:
+    """Whether something is said twice: whoever signed it may have meant the first, and we would read the last."""
+    return bool(duplicate_keys(part.decode("utf-8"), found))
 
 
 def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims | Refusal:
@@ -146,9 +158,14 @@ def check_token(written: Written, key: Key, terms: Terms, now: float) -> Claims 
     if why is not None:
         return Refusal(why)
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT or not _is_seen(subject):
         return Refusal("claims")
     return Claims(terms.issuer, subject, float(claims["exp"]), claims)
+
+
+def _is_seen(subject: str) -> bool:
+    """All of it: records name people by it."""
+    return subject.isprintable() and subject == subject.strip() and not has_unseen(subject)
 
 
 def _kind_fault(written: Written, terms: Terms) -> Why | None:
@@ -203,6 +220,10 @@ def _moment(value: object) -> float | None:
 # ── one provider ──
 
 
+def _life(found: Provider | IdentityError) -> float:
+    return FAILED_SECONDS if isinstance(found, IdentityError) else KNOWN_SECONDS
+
+
 class Issuer:
     """One provider of the policy. Its metadata and its keys are asked for when somebody first needs them."""
 
@@ -210,32 +231,26 @@ class Issuer:
         self.settings = settings
         self.reach = Reach.of([settings.issuer], policy.web, policy.settings.urls)
         self.keys = Keys(self._load)
-        self._metadata: tuple[float, Provider | str] | None = None
-        """When it was asked for, and what came of it: why there is none, where there is none."""
-        self._asking = Lock()
+        self._metadata: tuple[float, Provider | IdentityError] | None = None
+        self._asking = asyncio.Lock()
         self.terms = Terms(
             settings.issuer, frozenset(settings.audience), frozenset(settings.algorithms), settings.leeway
         )
 
     async def metadata(self) -> Provider:
-        """As it was a minute ago at most, and asked for by one at a time: whoever begins logins without end causes no
-        more questions than that, nor many while the provider is away. Raises IdentityError."""
+        """As it was a minute ago at most: whoever begins logins without end causes no more questions than that. Raises
+        IdentityError, for a few seconds the same one."""
         async with self._asking:
             known = self._metadata
-            if known is None or self.keys.now() - known[0] >= (
-                AWAY_SECONDS if isinstance(known[1], str) else KNOWN_SECONDS
-            ):
-                known = self._metadata = await self._discovered()
-        if isinstance(known[1], str):
-            raise IdentityError(known[1])
+            if known is None or self.keys.now() - known[0] >= _life(known[1]):
+                try:
+                    found = await discover_issuer(self.settings.issuer, self.reach, openid=True)
+                except IdentityError as error:
+                    found = error
+                known = self._metadata = (self.keys.now(), found)
+        if isinstance(known[1], IdentityError):
+            raise IdentityError(str(known[1]))
         return known[1]
-
-    async def _discovered(self) -> tuple[float, Provider | str]:
-        try:
-            found = await discover_issuer(self.settings.issuer, self.reach, openid=True)
-        except IdentityError as error:
-            return self.keys.now(), str(error)
-        return self.keys.now(), found
 
     async def _load(self) -> dict[str, Any]:
         address = (await self.metadata()).jwks_uri

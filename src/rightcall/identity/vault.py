@@ -229,7 +229,10 @@ class Vault:
     async def held(self, key: str) -> AsyncGenerator[None]:
         """While no other process or task gets new tokens for this login. Raises IdentityError after a while."""
         self._prepare()
-        handle = os.open(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            handle = plain_file(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
+        except OSError as fault:
+            raise IdentityError(f"logins cannot be kept in {self.folder}: {fault.strerror or fault}") from None
         try:
             until = monotonic() + LOCK_SECONDS
             while not take_lock(handle):
@@ -275,7 +278,7 @@ class Vault:
                 return json.decode(opened.read(_MOST_BYTES), type=kind)
         except FileNotFoundError:
             return None
-        except (OSError, MsgspecError):
+        except (OSError, MsgspecError, ValueError, RecursionError):
             raise IdentityError(f"{path} cannot be read; remove it and log in again") from None
 
     def _all(self, end: str, kind: type[T]) -> list[T]:

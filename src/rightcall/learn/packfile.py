@@ -65,9 +65,7 @@ def read_lines(text: str) -> dict[str, dict[str, PackLine]]:
 def _lines(rule: Proposal, known: dict[str, PackLine]) -> Iterator[PackLine]:
     said = list(comments(rule))
     if rule.kind == "name":
-        names = [*_listed(known, "names"), rule.given]
-        earlier = known["names"].comments if "names" in known else []
-        yield PackLine("names", toml(list(dict.fromkeys(names))), [*earlier, *said])
+        yield _extended(known, "names", rule, rule.given, said)
     elif rule.kind == "alias":
         yield PackLine(f"aliases.{quoted(rule.given)}", quoted(rule.place), said)
     elif rule.kind == "value":
@@ -75,14 +73,24 @@ def _lines(rule: Proposal, known: dict[str, PackLine]) -> Iterator[PackLine]:
     elif rule.kind == "default":
         yield PackLine(f"defaults.{quoted(rule.place)}", toml(rule.meant), said)
     else:
-        key = f"forms.{quoted(rule.place)}"
-        forms = [*_listed(known, key), str(rule.meant)]
-        earlier = known[key].comments if key in known else []
-        yield PackLine(key, toml(list(dict.fromkeys(forms))), [*earlier, *said])
+        yield _extended(known, f"forms.{quoted(rule.place)}", rule, str(rule.meant), said)
 
 
-def _listed(known: dict[str, PackLine], key: str) -> list[str]:
-    return list(_read_toml(known[key].value)) if key in known else []
+def _extended(known: dict[str, PackLine], key: str, rule: Proposal, item: str, said: list[str]) -> PackLine:
+    """A list with one item more, below the evidence of each; what was said of this rule before is replaced."""
+    if key not in known:
+        return PackLine(key, toml([item]), said)
+    items = dict.fromkeys([*_read_toml(known[key].value), item])
+    return PackLine(key, toml(list(items)), [*_without(known[key].comments, rule.id), *said])
+
+
+def _without(earlier: list[str], rule_id: str) -> Iterator[str]:
+    """Comments but those of one rule: the line that begins with its id, and the indented lines below."""
+    inside = False
+    for line in earlier:
+        inside = line.startswith(f"{rule_id}:") or (inside and line.startswith("  "))
+        if not inside:
+            yield line
 
 
 def _read_toml(value: str) -> Any:

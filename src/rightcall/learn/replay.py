@@ -25,7 +25,7 @@ from rightcall.learn.differences import Again, Change, Kind, Missing, Same, Tota
 from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
-from rightcall.learn.sites import Known, Rebuilt, Sites, written_in
+from rightcall.learn.sites import Known, Rebuilt, Sites, text_of_arguments, written_in
 from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
 from rightcall.policy.settings import Policy, Rights
@@ -250,6 +250,7 @@ class Replay:
         """What cannot be decided again counts as it was decided."""
         if body.decision == "ask":
             self.totals.questions[0] += 1
+            self.totals.questions[1] += 1
         if entry.kind == "refused":
             self.ledger.refuse(body.caller, body.digest, body.rule, entry.seq, body.now)
         elif rights is not None and not body.inputs.unasked:
@@ -444,6 +445,7 @@ class Replay:
             id(ruling), known, self._sites.known_at(body),
             body.wire, inputs.space, inputs.folder, body.caller, body.tool, body.digest, mode,
             body.definition, body.context, inputs.approval, inputs.rehearse, inputs.asks, repr(body.emission),
+            text_of_arguments(body),
         )  # fmt: skip
         if key in self._rebuilt:
             self._rebuilt.move_to_end(key)

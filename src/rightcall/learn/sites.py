@@ -73,11 +73,21 @@ def written_in(body: CallBody) -> AsWritten:
     space, said = body.inputs.space, body.emission
     bare = body.tool.removeprefix(f"{space}/") if space else body.tool
     if isinstance(said, dict) and isinstance(cast("dict[str, Any]", said).get("name"), str):
-        told = cast("dict[str, Any]", said)
-        return AsWritten(told["name"], told.get("arguments"))
+        told, text = cast("dict[str, Any]", said), text_of_arguments(body)
+        return AsWritten(told["name"], told.get("arguments") if text is None else text)
     if isinstance(said, str) and body.origin == "text":
         return AsWritten(bare, text=said)
     return AsWritten(said if isinstance(said, str) else bare, body.params)
+
+
+def text_of_arguments(body: CallBody) -> str | None:
+    """Arguments that were written as a text and read with a repair: the repair has the text, the call what it says."""
+    said: Any = body.emission
+    if not isinstance(said, dict) or "arguments" not in said:
+        return None
+    read = cast("dict[str, Any]", said)["arguments"]
+    texts = (one["before"] for one in body.repairs if one.get("path") == "" and one.get("after") == read)
+    return next((text for text in texts if isinstance(text, str)), None)
 
 
 class Sites:

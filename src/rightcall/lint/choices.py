@@ -129,7 +129,7 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
         r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest
     ):
         return []  # the list goes on as prose: "either path or URL of the file"
-    sure = re.search(r"values|options|choices|allowed|accepts|supports", lead, re.IGNORECASE) is not None
+    sure = re.search(r"values|options|choices|allowed|accepts|supports|one of\s*[:=]", lead, re.IGNORECASE) is not None
     return _checked(text, at, found.end(), found[0], lead=True, sure=sure)
 
 

@@ -248,9 +248,14 @@ def view_tool(raw: dict[str, Any], path: Steps = (), number: int = 0, *, ruled: 
     )  # fmt: skip
 
 
+_RULE_WORDS: Final = frozenset(
+    ("aliases", "names", "required_any", "required_unless", "replaced_by", "json_text", "batch", "values", "defaults",
+     "forms")
+)  # fmt: skip
+
+
 def _has_rules(inner: Mapping[str, Any]) -> bool:
-    words = ("aliases", "required_any", "required_unless", "replaced_by", "json_text", "batch", "values", "defaults")
-    return any(word in inner for word in words)
+    return not _RULE_WORDS.isdisjoint(inner)
 
 
 def _shape_of(base: Steps, key: str) -> Shape:

@@ -64,7 +64,7 @@ def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:
                 tool,
                 Hit(
                     "RC901",
-                    f"{join_names(sorted(map(str, keys)))} changed between two questions",
+                    f"{join_names(sorted(map(str, keys)))} changed between two requests",
                     "tell the same each time",
                     (),
                 ),

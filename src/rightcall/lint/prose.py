@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
@@ -59,7 +59,7 @@ def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
     if len(set(told)) > 1 and len(told) > 1:
         yield Hit(
             "RC301",
-            f"the values of {quote_name(argument.name)} are told in the text alone: {quote_text(', '.join(told))}",
+            f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
             f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
             argument.path,
         )
@@ -93,7 +93,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
         return
     if _is_free(argument):
         yield Hit(
-            "RC301", f"the values of {quote_name(argument.name)} are told in the text alone: "
+            "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
                      f"{quote_text(', '.join(values))}",
             f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}', argument.path,
         )  # fmt: skip
@@ -171,7 +171,7 @@ def _format(argument: Argument, text: str) -> Iterator[Hit]:
             continue
         yield Hit(
             "RC302",
-            f"the format of {quote_name(argument.name)} is told in the text alone: {quote_text(found[0])}",
+            f"only the text gives the format of {quote_name(argument.name)}: {quote_text(found[0])}",
             f'add "format": "{name}"',
             argument.path,
         )
@@ -186,7 +186,7 @@ def _format(argument: Argument, text: str) -> Iterator[Hit]:
             )
             yield Hit(
                 "RC303",
-                f"the form of {quote_name(argument.name)} is told in the text alone: {quote_text(found[0])}",
+                f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
                 advice,
                 argument.path,
             )
@@ -248,7 +248,7 @@ def _range(argument: Argument, text: str) -> Iterator[Hit]:
     if wrong:
         yield Hit(
             "RC311",
-            f"the text of {quote_name(argument.name)} tells another range than the schema",
+            f"the text of {quote_name(argument.name)} gives another range than the schema",
             "make them the same",
             argument.path,
         )
@@ -261,7 +261,7 @@ def _range(argument: Argument, text: str) -> Iterator[Hit]:
     if missing:
         yield Hit(
             "RC304",
-            f"the range of {quote_name(argument.name)} is told in the text alone",
+            f"only the text gives the range of {quote_name(argument.name)}",
             f"add {', '.join(missing)}",
             argument.path,
         )
@@ -381,20 +381,20 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     told = default_in(text, argument)
     if told is NO_DEFAULT:
         return
-    shown = json.dumps(told, ensure_ascii=False)
+    shown = render_json(told, 60)
     if "default" not in argument.part and "default" not in argument.schema:
         if argument.required and not tool.is_strict and not _is_nullable(argument):
             yield Hit(
                 "RC308",
-                f"{quote_name(argument.name)} is required, and the text tells a default",
+                f"{quote_name(argument.name)} is required, and the text gives a default",
                 "take it out of `required`",
                 argument.path,
             )
         else:
             yield Hit(
                 "RC305",
-                f"the default of {quote_name(argument.name)} is told in the text alone",
-                f'add "default": {quote_text(shown)}',
+                f"only the text gives the default of {quote_name(argument.name)}",
+                f'add "default": {shown}',
                 argument.path,
             )
         return
@@ -402,8 +402,8 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if given is not None and given != told and not (isinstance(given, str) and str(told).lower() == given.lower()):
         yield Hit(
             "RC309",
-            f"the default of {quote_name(argument.name)} is {quote_text(json.dumps(given))} in the schema and "
-            f"{quote_text(shown)} in the text",
+            f"the default of {quote_name(argument.name)} is {render_json(given, 60)} in the schema and "
+            f"{shown} in the text",
             "make them the same",
             argument.path,
         )
@@ -535,7 +535,7 @@ def _unit(argument: Argument, text: str) -> Iterator[Hit]:
         if "unit" not in others:
             yield Hit(
                 "RC307",
-                f"the unit of {quote_name(argument.name)} is not told",
+                f"{quote_name(argument.name)} has no unit",
                 "name the unit in the description, such as seconds",
                 argument.path,
             )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
-from rightcall.base.text import message_of
+from rightcall.base.text import message_of, render_json
 from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
 from rightcall.errors import RightCallError
@@ -331,8 +331,7 @@ def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
     elif wrong and kinds != ["array"]:
         yield Hit(
             "RC407",
-            f"{_where(path)} is of type {quote_text(' or '.join(kinds))}, and `enum` has "
-            f"{quote_text(json.dumps(wrong[0], default=str))}",
+            f"{_where(path)} is of type {quote_text(' or '.join(kinds))}, and `enum` has {render_json(wrong[0], 60)}",
             "make the values and the type fit",
             path,
         )
@@ -415,8 +414,7 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
     if "default" in part and part["default"] is not None and not fits_schema(part["default"], part, root):
         yield Hit(
             "RC405",
-            f"the default of {quote_name(argument.name)} does not fit: "
-            f"{quote_text(json.dumps(part['default'], default=str))}",
+            f"the default of {quote_name(argument.name)} does not fit: {render_json(part['default'], 60)}",
             "correct the default, or remove it",
             (*argument.path, "default"),
         )
@@ -425,7 +423,7 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
     if wrong:
         yield Hit(
             "RC406",
-            f"an example of {quote_name(argument.name)} does not fit: {quote_text(json.dumps(wrong[0], default=str))}",
+            f"an example of {quote_name(argument.name)} does not fit: {render_json(wrong[0], 60)}",
             "correct the example, or remove it",
             argument.path,
         )
@@ -460,7 +458,7 @@ def _examples(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         unknown = [name for name in call if known and name not in known]
         if unknown or not check.is_valid(call):
             what = f"names {join_names(unknown)}" if unknown else "does not fit the schema"
-            shown = quote_text(json.dumps(call, default=str))
+            shown = render_json(call, 60)
             yield Hit("RC406", f"an example call {what}: {shown}", "correct the example, or remove it", path)
             return
 

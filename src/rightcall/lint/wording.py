@@ -242,7 +242,7 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
     if moved:
         yield Hit(
-            "RC212", f"told in the description of the tool alone: {join_names(one.name for one in moved)}",
+            "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
             "move each text to its argument", tool.at("description"),
         )  # fmt: skip
 
@@ -436,7 +436,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
         names = [*listed, *(name for name in mentioned if name.lower() not in known)]
         if names:
             yield tool, Hit(
-                "RC209", f"the text tells of {join_names(names)}, which the schema does not have",
+                "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
                 "add the argument to the schema, or remove it from the text", tool.at("description"),
             )  # fmt: skip
 

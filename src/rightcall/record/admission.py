@@ -207,6 +207,8 @@ class Reply(Struct, frozen=True):
     """Says what the record keeps of the reason."""
     through: str = ""
     """Where the person was, if not at a terminal."""
+    takes_back: bool = False
+    """A no to a yes that was given before, and that nothing has used yet."""
 
 
 def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
@@ -215,7 +217,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     said, by, digest = reply.said, reply.by, reply.digest
     _known_word(said)
     approval = approval_of(tables, id)
-    if not (said == "denied" and _may_be_taken_back(approval, now)):
+    if not (reply.takes_back and said == "denied" and _may_be_taken_back(approval, now)):
         answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)

@@ -531,7 +531,7 @@ def _trimmed_name(name: str) -> str:
 def _in_plain_signs(path: str) -> str:
     """In plain letters and signs, without what cannot be seen: also not what steers a terminal."""
     if path.isascii():
-        return path if path.isprintable() else re.sub("[\x01-\x1f\x7f]", "", path)
+        return path if path.isprintable() else re.sub("[\x01-\x09\x0b-\x1f\x7f]", "", path)  # lines are `in_one_line`'s
     from rightcall.base.letters import as_signs  # late: hardly any path needs it
 
     return as_signs(path)

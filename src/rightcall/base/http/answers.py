@@ -76,7 +76,7 @@ def read_address(url: str, rule: str, keys: str) -> Address:
     if port == 0:
         raise ConfigError(f"{rule}: a port is a number from 1 to 65535")
     if parts.scheme not in _SECURE:
-        raise ConfigError(f"{rule}: it begins with http:// or https://")
+        raise ConfigError(f"{rule}: it must begin with http:// or https://")
     if not host or not _is_printable_ascii(host):
         raise ConfigError(f"{rule}: it names no host, or not in ASCII")
     if parts.username is not None or parts.password is not None:
