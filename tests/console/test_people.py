@@ -25,6 +25,7 @@ from rightcall.console.people import (
     still_counts,
 )
 from rightcall.errors import ConfigError
+from rightcall.policy.settings import IdentityRule, IdentitySettings
 from rightcall.record.tables import Store, read_note
 from support.stores import KINDS, Diary, opened
 
@@ -174,6 +175,9 @@ def test_no_odd_secret_comes_in(diary: Diary, secret: str) -> None:
 # ── by an identity provider ──
 
 ANNA = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600)
+PROVIDERS = (
+    IdentitySettings(ANNA.issuer, ("gateway",), client_id="console", map=(IdentityRule("any", may="approve"),)),
+)
 
 
 def identified(store: Store, who: Identified = ANNA, login: str = "login-1") -> str | None:
@@ -189,11 +193,12 @@ def test_somebody_of_an_identity_provider_has_a_session_and_no_row_of_their_own(
     assert found is not None
     assert (found.person, found.may) == ("anna@example.org", "approve")
     assert store.look(lambda tables: still_counts(tables, found))
-    assert store.look(lambda tables: (people(tables), live_sessions(tables))) == ([], {found.id})
+    assert store.look(lambda tables: (people(tables), live_sessions(tables, PROVIDERS))) == ([], {found.id})
+    assert store.look(live_sessions) == frozenset()  # under a policy that names no provider
     assert [one.person for one in store.look(identified_people)] == ["anna@example.org"]
     diary.clock.advance(3601)
     assert not is_in(store, secret)
-    assert store.look(lambda tables: (identified_people(tables), live_sessions(tables))) == ([], frozenset())
+    assert store.look(lambda tables: (identified_people(tables), live_sessions(tables, PROVIDERS))) == ([], frozenset())
     assert not store.look(lambda tables: still_counts(tables, found))
 
 

@@ -14,8 +14,9 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightcall import load_policy
-from rightcall.console.people import add_person, revoke_person
-from rightcall.policy.settings import Policy
+from rightcall.console.app import Console, console_running
+from rightcall.console.people import add_person, live_sessions, revoke_person
+from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, read_note
 from support.consoles import Browser, opened
@@ -196,6 +197,18 @@ def test_a_session_ends_with_the_provider_that_the_policy_no_longer_names(
         assert Browser(address, anna.secret).get("/").status == 303
     with opened(desk.store, policy_for(desk.provider)) as address:
         assert Browser(address, anna.secret).get("/").status == 200
+
+
+@pytest.mark.promise("I-08")
+def test_a_session_ends_when_no_line_of_the_map_gives_its_right(provider: OpenId) -> None:
+    rules = [policy_for(provider)]
+    store = MemoryStore()
+    with console_running(Console(store, lambda: rules[-1]), ConsoleSettings(port=0)) as address:
+        desk = Desk(Browser(address), provider, store)
+        anna, ben = (entered(desk, desk.log_in(who)) for who in ("anna", "ben"))
+        rules.append(policy_for(provider, map={key: one for key, one in MAP.items() if key != "group:oncall"}))
+        assert (anna.get("/").status, ben.get("/").status) == (303, 200)
+        assert len(store.look(lambda tables: live_sessions(tables, rules[-1].identity))) == 1
 
 
 def test_an_operator_can_end_the_sessions_of_somebody_who_came_by_the_provider(desk: Desk) -> None:

@@ -695,7 +695,8 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
 ) -> None:
     provider, guard = pair
     monkeypatch.setenv("NOTES_SECRET", "given-secret")
-    server = server_of(guard, login="machine", client_id="robot", client_secret_env="NOTES_SECRET")
+    unnamed = server_of(guard, login="machine", client_id="robot", client_secret_env="NOTES_SECRET")
+    server = replace(unnamed, issuer=provider.url)
     first = token_for(server, vault)
     assert token_for(server, vault) == first
     age(vault)
@@ -705,7 +706,7 @@ def test_a_machine_logs_in_by_itself_and_again_when_its_token_ends(
     assert "given-secret" not in next(iter(Path(vault.folder).glob("*.json"))).read_text(encoding="utf-8")
     with guarded() as (other, _):
         guard.metadata = {"authorization_servers": [other.url]}
-        assert token_for(server, vault) in provider.access
+        assert token_for(unnamed, vault) in provider.access
         assert other.said == []
 
 

@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from rightcall.base.http.answers import is_loopback
-from rightcall.console.people import issuer_of, session_of
+from rightcall.console.people import is_let_in, session_of
 from rightcall.errors import StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Credential
@@ -222,12 +222,7 @@ class Doorway:
         if len(secrets) != 1:  # two of one name: somebody has planted one
             return None
         found = await asyncio.to_thread(self._store.look, lambda tables: session_of(tables, secrets[0]))
-        return found if found is not None and self._is_vouched(found) else None
-
-    def _is_vouched(self, session: Credential) -> bool:
-        """A provider vouches for its people for as long as the policy has them log in with it."""
-        issuer = issuer_of(session)
-        return issuer is None or any(one.issuer == issuer and one.client_id for one in self._policy().identity)
+        return found if found is not None and is_let_in(found, self._policy().identity) else None
 
 
 def is_open(path: str) -> bool:

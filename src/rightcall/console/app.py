@@ -62,7 +62,7 @@ class Console(Struct, frozen=True):
 
 def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     """Every route stands behind the four middlewares, in this order; see `access.py`."""
-    pulse = Pulse(console.store)
+    pulse = Pulse(console.store, providers=lambda: console.policy().identity)
     site = Site(
         console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
         console.checks, console.passed, signon=SignOn(Speakers(console.policy), console.store.key()),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from time import monotonic
 from typing import Final
 
@@ -23,6 +23,7 @@ from rightcall.console.page import Glance, glance, number_of, site_of
 from rightcall.console.pages.live import rows_since
 from rightcall.console.people import live_sessions
 from rightcall.errors import StoreError
+from rightcall.policy.settings import IdentitySettings
 from rightcall.record.tables import Store, Tables
 
 EVERY: Final = 0.2
@@ -54,9 +55,12 @@ class Beat(Struct, frozen=True):
 class Pulse:
     """Looks at the store for all who listen; used within one event loop."""
 
-    def __init__(self, store: Store, every: float = EVERY) -> None:
+    def __init__(
+        self, store: Store, every: float = EVERY, providers: Callable[[], tuple[IdentitySettings, ...]] = tuple
+    ) -> None:
         self._store = store
         self._every = every
+        self._providers = providers
         self._following: Counter[str] = Counter()
         self._beat = Beat(None)
         self._looking: asyncio.Task[None] | None = None
@@ -134,7 +138,9 @@ class Pulse:
 
     def _read(self, tables: Tables) -> Beat:
         before, now = self._beat.glance, glance(tables, self._store.clock.now())
-        return Beat(now, live_sessions(tables), before is not None and now.head - before.head >= MANY)
+        return Beat(
+            now, live_sessions(tables, self._providers()), before is not None and now.head - before.head >= MANY
+        )
 
 
 def message(seen: Glance) -> bytes:

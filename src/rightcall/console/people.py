@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.identity.callers import check_caller
+from rightcall.policy.settings import IdentitySettings
 from rightcall.policy.types import Credential, May
 from rightcall.record.notes import note_change
 from rightcall.record.tables import Tables
@@ -209,6 +210,17 @@ def issuer_of(session: Credential) -> str | None:
     return session.by.removeprefix(BY_IDENTITY).partition(" ")[0] if session.by.startswith(BY_IDENTITY) else None
 
 
+def is_let_in(session: Credential, providers: Iterable[IdentitySettings]) -> bool:
+    """Whether the policy in force lets anybody in with the right of this session, where an identity provider vouched
+    for it. What the provider said of the person is not kept: whom a line of the map is about is seen when they log in
+    again."""
+    issuer = issuer_of(session)
+    if issuer is None:
+        return True
+    own = next((one for one in providers if one.issuer == issuer and one.client_id), None)
+    return own is not None and any(rule.may == session.may for rule in own.map)
+
+
 def _right_of(tables: Tables, session: Credential) -> May | None:
     """What the person of a session may do now; None: they are gone, or somebody else has the name."""
     person = person_named(tables, session.person)
@@ -228,8 +240,9 @@ def leave(tables: Tables, session: Credential) -> None:
     note_change(tables, "logged out", session.person, {"person": session.person})
 
 
-def live_sessions(tables: Tables) -> frozenset[str]:
-    """The ids of the sessions that count now."""
+def live_sessions(tables: Tables, providers: Iterable[IdentitySettings] = ()) -> frozenset[str]:
+    """The ids of the sessions that count now, under a policy with these identity providers."""
+    providers = tuple(providers)
     now, rows = tables.wall(), tables.credentials()
     known = {one.person for one in rows if one.kind == "person"}
     return frozenset(
@@ -237,6 +250,7 @@ def live_sessions(tables: Tables) -> frozenset[str]:
         for one in rows
         if one.kind == "session"
         and (one.person in known) is not one.by.startswith(BY_IDENTITY)
+        and is_let_in(one, providers)
         and not _has_expired(one, now)
     )
 
