@@ -343,14 +343,14 @@ def test_a_server_that_wants_a_login_is_shown_with_the_command_and_nothing_it_wr
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     url = "https://notes.example/mcp"
-    scopes = ("<b>write</b>",)
+    scopes = ("notes:write", "<b>write</b>")
     Vault().note_want(Want(server="notes", url=url, caller="ann o'hara", reason="scopes", scopes=scopes, metadata=url))
     Vault().note_want(Want(server="other", url="https://other.example/mcp"))  # of another policy
     policy = Policy(servers={"notes": Server("notes", url=url)})
     with opened(store, policy) as address:
         page = Browser(address, session(store, "ann")).get("/inbox").text
     assert "rightcall login notes --as &#39;ann o&#39;&#34;&#39;&#34;&#39;hara&#39;" in page
-    assert "&lt;b&gt;write&lt;/b&gt;" in page
-    assert "<b>write" not in page
+    assert "notes:write" in page
+    assert ("<b>write" in page, "&lt;b&gt;" in page) == (False, False)  # what is not a scope's word is only counted
     assert "other.example" not in page
     assert "rightcall login other" not in page

@@ -57,9 +57,9 @@ def test_an_address_tells_its_host_and_whether_that_is_here(url: str, host: str,
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("localhost:11434", "begins with http"),
-        ("ftp://h", "begins with http"),
-        ("", "begins with http"),
+        ("localhost:11434", "begin with http"),
+        ("ftp://h", "begin with http"),
+        ("", "begin with http"),
         ("http://", "names no host"),
         ("http://h:99999", "ort"),
         ("http://h:x", "ort"),
