@@ -77,7 +77,7 @@ def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None
     if log.strategies:
         said = manners(rules) if declared else {"": Manner(required=frozenset(rules.required))}
         log.inside = said if len(said) > 1 else {}
-        found = _moved(found, rules.aliases, log) if declared else found
+        found = _moved(found, rules.aliases, log) if declared and rules.aliases else found
         found = _json_texts(fit_object(found, shape, "", log, 0, said[""]), rules.json_text, shape, log)
     return _with_defaults(found, rules.defaults)
 

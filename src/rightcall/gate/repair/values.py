@@ -459,6 +459,8 @@ ITEM = "[]"
 
 def manners(rules: Rules) -> dict[str, Manner]:
     """What is declared of each object in the arguments, by its place: "" for all of them, `filter`, `items[]`."""
+    if not (rules.aliases or rules.values or rules.forms or rules.defaults):  # most tools
+        return {"": Manner(required=frozenset(rules.required))}
     found: dict[str, dict[str, Any]] = {"": {"required": frozenset(rules.required)}}
     for given, meant in rules.aliases.items():
         around, name = split_place(given)
@@ -510,7 +512,8 @@ def fit_object(
     for name, value in changed.items():
         here = f"{path}.{name}" if path else name
         part = shape.props.get(name) or shape.additional or ANY
-        value = _declared_value(value, name, manner, here, log)
+        if manner.values or manner.forms:
+            value = _declared_value(value, name, manner, here, log)
         if name in shape.props and log.led and _drops_null(name, value, part, shape, manner):
             log.add(here, value, None, "null_optional", 1.0 if value is None else 0.95)
             continue
