@@ -3,8 +3,7 @@
 What a model and its host are told of a call: objections before it was judged, refusals, questions, results.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
@@ -85,14 +84,19 @@ class Who(Struct, frozen=True):
 _SPEAKS: ContextVar[tuple[str, str]] = ContextVar("identity", default=NO_IDENTITY)
 
 
-@contextmanager
-def spoken_for(identity: tuple[str, str]) -> Generator[None]:
+class Speaking:
     """The calls that begin meanwhile, in this task and those it starts, are of this identity: issuer and subject."""
-    token = _SPEAKS.set(identity if identity[0] else NO_IDENTITY)
-    try:
-        yield
-    finally:
-        _SPEAKS.reset(token)
+
+    __slots__ = ("_identity", "_token")
+
+    def __init__(self, identity: tuple[str, str]) -> None:
+        self._identity = identity if identity[0] else NO_IDENTITY
+
+    def __enter__(self) -> None:
+        self._token = _SPEAKS.set(self._identity)
+
+    def __exit__(self, *_: object) -> None:
+        _SPEAKS.reset(self._token)
 
 
 def identity_now() -> tuple[str, str]:

@@ -560,7 +560,7 @@ class Door:
         tool = asked.tool
         if tool is None or not tool.definition or tool.definition == NOT_TOLD or asked.body.inputs.space:
             return
-        if asked.observed or admission.decision.kind == "allow" or admission.decision.rule == PAUSED.rule:
+        if asked.observed or admission.decision.rule == PAUSED.rule:
             return
         key = asked.body.tool, tool.definition
         if key in self._seen or self._setup.elsewhere or admission.call == 0 or len(self._seen) >= _MOST_SEEN:
@@ -572,7 +572,8 @@ class Door:
         record_later(self.store, partial(note_seen, tool=key[0], digest=key[1], described=tool.described))
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
-        self._tell_seen(asked, admission)
+        if admission.decision.kind != "allow":
+            self._tell_seen(asked, admission)
         request = None if isinstance(asked.request, Decision) else asked.request
         observed = asked.observed and admission.decision.rule != PAUSED.rule
         if admission.decision.rule == LOOP and request is not None and not observed:

@@ -467,7 +467,7 @@ class Guard:
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
         if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
             return Complaint(403, "wrong_caller", _WRONG_CALLER.format(caller))
-        enter(scope, speaker if speaker.caller else speaker._replace(caller=caller))
+        enter(scope, speaker if speaker.caller else Entered(caller, *speaker[1:]))
         return None
 
     def _refusal(self, why: Refusal | None, origin: str) -> Complaint:
@@ -496,6 +496,8 @@ class Guard:
         given += [await self._of_header(token) for token in (*headers, *self._keys(scope, found))]
         if not given:
             return _OPERATOR if self._access.token is None else None
+        if len(given) == 1:
+            return given[0]
         entered = [one for one in given if isinstance(one, Entered)]
         if len(entered) < len(given):
             return next(one for one in given if not isinstance(one, Entered))

@@ -27,7 +27,7 @@ from rightcall.base.http.client import Incoming
 from rightcall.base.telemetry.spans import NO_SPAN, OFF, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
-from rightcall.executor.calls import spoken_for
+from rightcall.executor.calls import Speaking
 from rightcall.gate.gate import Gate
 from rightcall.proxy.flow import Editor, Flow, collect_answer
 from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, is_wrong, lifts, render_comment, render_header
@@ -255,7 +255,7 @@ class Asking:
         if self._rounds < 0:
             return [OVER.format(most)] * len(calls)
         self.facts.ran += len(calls)
-        with spoken_for(self.facts.identity):
+        with Speaking(self.facts.identity):
             return await self._own.tools.run(calls, self.facts.caller)
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.base.http.answers import header_of, length_of
 from rightcall.errors import StoreError
-from rightcall.executor.calls import spoken_for
+from rightcall.executor.calls import Speaking
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import (
     HANDSHAKE,
@@ -444,7 +444,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = _read_header(scope["headers"], _VERSION)
         try:
-            with self.gateway.door.telemetry.around(scope["headers"]), spoken_for(entrance_of(scope).identity):
+            with self.gateway.door.telemetry.around(scope["headers"]), Speaking(entrance_of(scope).identity):
                 if version and version not in HANDSHAKE:
                     await self._new(scope, receive, send)
                 else:

@@ -13,7 +13,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightcall import Executor
-from rightcall.executor.calls import spoken_for
+from rightcall.executor.calls import Speaking
 from rightcall.identity.documents import Reach
 from rightcall.identity.logins import Shown, Wish, log_in_at
 from rightcall.identity.vault import Vault
@@ -145,7 +145,7 @@ def test_each_caller_uses_a_login_of_its_own_and_nobody_that_of_another(pair: tu
             await enter(guard, "bob")
             assert await call("bob") == "hello"
             assert len(sent_tokens(guard) - {""}) == 2
-            with spoken_for(("https://sso.example", "eve")):  # who shares ann's caller, and is somebody else
+            with Speaking(("https://sso.example", "eve")):  # who shares ann's caller, and is somebody else
                 assert "--as 'https://sso.example#eve'" in await call("ann")
             assert len(guard.calls) == 2
 
