@@ -9,6 +9,8 @@ import pytest
 from rightcall.base.http import client
 from rightcall.errors import IdentityError
 from rightcall.identity.documents import Reach, fetch_document, origin_of
+from rightcall.identity.logins import reach_of
+from rightcall.policy import load_policy
 from rightcall.policy.commands import UrlRules
 from rightcall.policy.settings import WebSettings
 from support.web_site import Site, answered, moved, open_site
@@ -113,6 +115,16 @@ def test_an_address_that_the_policy_denies_is_not_asked(site: Site) -> None:
     with pytest.raises(IdentityError, match="does not allow this address"):
         fetch(site.url("/a"), reach)
     assert site.asked == []
+
+
+@pytest.mark.promise("I-01")
+def test_a_login_that_nobody_starts_obeys_the_policys_rules_of_addresses(site: Site) -> None:
+    said = {"policy": {"urls": {"deny": ["127.0.0.1"]}}, "web": {"networks": ["10.1.0.0/16"]}}
+    policy = load_policy({**said, "servers": {"notes": {"url": site.url(), "issuer": site.url()}}})
+    reach = reach_of(policy.servers["notes"])
+    with pytest.raises(IdentityError, match=r"\[policy\.urls\] does not allow"):
+        fetch(site.url("/a"), reach)
+    assert "10.1.0.0/16" in reach.rules.web.networks
 
 
 def test_a_message_names_no_query(site: Site) -> None:

@@ -286,7 +286,7 @@ def test_an_answer_counts_once_and_only_on_its_own_page(pair: tuple[Provider, Gu
             back = get(link)[1]
             page, _, query = back.partition("?")
             odd = f"{page}/x?{query}", f"{page}?{query}&code=other", f"{page}?code=stolen&state=x", page
-            seen.extend(get(one)[::2] for one in (*odd, back))
+            seen.extend((answer[0], answer[2]) for answer in map(get, (*odd, back)))
 
         threading.Thread(target=visit, daemon=True).start()
 
@@ -317,7 +317,7 @@ def test_a_code_is_traded_with_its_verifier_and_a_second_time_is_refused(
     provider, guard = pair
     enter(server_of(guard), vault)
     (first,) = provider.asked("/token")
-    assert provider._token(first)[0] == 400  # pyright: ignore[reportPrivateUsage]
+    assert provider._token(first)[0] == 400
     links: list[str] = []
 
     def show(link: str) -> None:
@@ -608,7 +608,7 @@ def test_a_refresh_that_nobody_waits_for_any_more_is_kept(pair: tuple[Provider, 
     def slow(said: Said) -> Reply:
         entered.set()
         going.wait(5)
-        return provider._token(said)  # pyright: ignore[reportPrivateUsage]
+        return provider._token(said)
 
     provider.overrides["/token"] = slow
 
@@ -879,7 +879,7 @@ def test_the_systems_keyring_is_used_where_it_keeps_what_it_is_given() -> None:
     from keyring.backends import fail, null
 
     class Kept(KeyringBackend):
-        priority = 5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+        priority = 5  # pyright: ignore[reportAssignmentType]
 
         def get_password(self, service: str, username: str) -> str | None:
             return None
@@ -887,7 +887,7 @@ def test_the_systems_keyring_is_used_where_it_keeps_what_it_is_given() -> None:
         def set_password(self, service: str, username: str, password: str) -> None: ...
 
     class Plain(Kept):
-        priority = 0.5  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+        priority = 0.5
 
     before = keyring.get_keyring()
     try:

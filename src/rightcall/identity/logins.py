@@ -127,7 +127,7 @@ def means_of(server: Server) -> Means:
 def reach_of(server: Server, networks: Iterable[str] = ()) -> Reach:
     """What may be asked on the way to a login: whatever the policy names, and the public internet."""
     named = [one for one in (server.url, server.issuer, server.exchange_url) if one]
-    return Reach.of(named, WebSettings(networks=tuple(networks)))
+    return Reach.of(named, WebSettings(networks=(*server.networks, *networks)), server.urls)
 
 
 # ── logging in ──

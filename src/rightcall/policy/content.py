@@ -45,7 +45,10 @@ def content_of(policy: Policy) -> dict[str, Any]:
 
 def _of_server(server: Server) -> dict[str, Any]:
     """What it may do, and not how it is reached."""
-    bare = replace(server, name="", command=(), url="", env={}, cwd="", headers={})
+    bare = Server(
+        "", allow=server.allow, deny=server.deny, effects=server.effects, ask=server.ask, prefix=server.prefix,
+        timeout=server.timeout, enabled=server.enabled,
+    )  # fmt: skip
     return cast("dict[str, Any]", _changed(bare, _UNREACHED))
 
 

@@ -558,7 +558,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
 
         identity = read_identity(source, document)
         rules = with_stages(source, identity, rules)
-    return Policy(
+    policy = Policy(
         **settings,
         servers=read_servers(source, document, folder),
         settings=rules,
@@ -570,6 +570,15 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         },
         source=source.name,
         digest=_digest(source, document),
+    )
+    return replace(policy, servers=_surrounded(policy)) if any(one.url for one in policy.servers.values()) else policy
+
+
+def _surrounded(policy: Policy) -> Mapping[str, Server]:
+    """The servers, with what the policy says elsewhere about addresses."""
+    networks, urls = policy.web.networks, policy.settings.urls
+    return MappingProxyType(
+        {name: replace(one, networks=networks, urls=urls) if one.url else one for name, one in policy.servers.items()}
     )
 
 

@@ -316,6 +316,9 @@ class Server(Struct, frozen=True):
     token_env: str = ""
     token_command: tuple[str, ...] = ()
     """A program that prints a token."""
+    networks: tuple[str, ...] = ()
+    urls: UrlRules = UrlRules()
+    """`[web] networks` and `[policy.urls]` of the policy around it: the addresses that its logins lead to obey them."""
 
     @property
     def brings_token(self) -> bool:

@@ -233,7 +233,7 @@ def test_calls_that_come_while_the_server_starts_after_a_login_wait_for_it(pair:
             second = asyncio.create_task(call())
             await asyncio.wait([second], timeout=0.05)
             go.set()
-            return await asyncio.gather(first, second)
+            return list(await asyncio.gather(first, second))
 
     told = asyncio.run(main())
     assert told[0] == told[1]
