@@ -213,6 +213,13 @@ _NAME = regex(r"[A-Za-z0-9_./:-]{1,200}")
 _BY_EFFECT = regex(r"(?:approval|deny):(write|execute|network)")
 
 
+_DENIED: Final = {
+    "policy:deny": "take it out of [policy] deny; a denial beats every permission",
+    "caller:deny": "take it out of `deny` in the table of its caller, [callers.NAME]; a denial beats every permission",
+    "caller:only": "add it to `only` in the table of its caller, [callers.NAME]",
+}
+
+
 def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
     """The words for a person whose call was refused, rehearsed or made to wait by this rule: what to add to the policy,
     or to do; empty where nothing of that is missing.
@@ -223,6 +230,8 @@ def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
     'to run it without asking, add to the policy: [policy.tools."notes/add"] write = "allow"'
     >>> line_to_add("paused", "notes/add", ["write"])
     '`rightcall pause --status` says who paused calls, why, and what ends it'
+    >>> line_to_add("policy:deny", "notes/add", ["write"])
+    'take it out of [policy] deny; a denial beats every permission'
     >>> line_to_add("approval:full", "notes/add", ["write"])
     'answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50'
     """
@@ -230,6 +239,8 @@ def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
         return "not to be asked when a definition changes, add to the policy: [policy.approval] definitions = false"
     if rule == "paused":
         return "`rightcall pause --status` says who paused calls, why, and what ends it"
+    if rule in _DENIED:
+        return _DENIED[rule]
     if rule == "approval:full":
         return "answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50"
     about: list[str] = [effect for effect in WORDED if effect in effects]
