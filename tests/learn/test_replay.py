@@ -80,12 +80,13 @@ def test_nothing_changes_where_two_processes_shared_a_file(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_nothing_changes_in_a_hundred_thousand_records(tmp_path: Path) -> None:
+def test_nothing_changes_in_many_records(tmp_path: Path) -> None:
+    """As many as five seconds of CPU have room for; `scripts/replay_history.py` makes and decides 100,000."""
     clock = ManualClock(START)
     store = MemoryStore(clock, records=10**7)
     with world([store], tmp_path) as made:
-        live(random.Random(5), clock, [store], made, 100_000)
-    assert Counter(type(one) for one in replayed(store, tmp_path)) == {Same: 100_000}
+        live(random.Random(5), clock, [store], made, 3_000)
+    assert Counter(type(one) for one in replayed(store, tmp_path)) == {Same: 3_000}
 
 
 def test_a_wrong_record_is_noticed(tmp_path: Path) -> None:
