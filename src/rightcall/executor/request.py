@@ -249,7 +249,8 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     """With the paths, commands and addresses in its arguments."""
     toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
     arguments, rights = request.arguments, request.rights
-    base, paths, alone = "", tuple[_Path, ...](), False
+    base, alone = "", False
+    paths: tuple[_Path, ...] = ()
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
         reader = _Reader(sought.foreign, guesses, ground.above)
@@ -304,7 +305,8 @@ def _guesses() -> "tuple[Callable[[Mapping[str, Any]], Iterator[str]], Callable[
 
 def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
     """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
-    root, bases, alone = "", tuple[str, ...](), True
+    root, alone = "", True
+    bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
         names = names_if_straight(folders[0], one) if len(folders) == 1 else 0

@@ -80,6 +80,7 @@ class Reply:
         self.id = message.id
         self._over = over
         self.channel = Channel(name, room)
+        self.room = room
         self.answer: bytes | None = None
         """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
         self.can_pause = False
@@ -122,14 +123,14 @@ async def stream(
     reply: Reply, scope: Scope, receive: Receive, send: Send, manner: Manner, headers: Sequence[Header] = ()
 ) -> None:
     """A stream whose token was revoked meanwhile ends like one whose client has left."""
-    accept = header_of(scope["headers"], b"accept")
-    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
-    eager = reply.can_pause = manner.primed and b"event-stream" in accept
+    accept = _first_headers(scope).get(b"accept", b"")
+    eager = reply.can_pause = manner.primed and accept.find(b"event-stream") >= 0
     channel = reply.channel
-    await _await_beginning(channel)
+    await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
     if eager and channel.is_over:
         await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
         return
+    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     watch = asyncio.ensure_future(_left(receive))
     try:
         with channel.attended():
@@ -149,16 +150,6 @@ async def stream(
             )
     finally:
         watch.cancel()
-
-
-async def _await_beginning(channel: Channel) -> None:
-    """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
-    answers come within it."""
-    timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
-    try:
-        await channel.news.wait()
-    finally:
-        timer.cancel()
 
 
 async def resume_stream(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
@@ -411,6 +402,7 @@ _NAMED: Final = {
     "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
     "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
 }  # fmt: skip
+_FIRST: Final = "rightcall.headers"
 _VERSION, _METHOD, _NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 
 
@@ -442,7 +434,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = _read_header(scope["headers"], _VERSION)
+        version = _first_headers(scope).get(_VERSION, b"").strip(b" \t").decode("latin-1")
         try:
             with self.gateway.door.telemetry.around(scope["headers"]), Speaking(entrance_of(scope).identity):
                 if version and version not in HANDSHAKE:
@@ -489,7 +481,7 @@ class Endpoint:
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
     async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = header_of(scope["headers"], b"mcp-session-id").decode("latin-1")
+        given = _first_headers(scope).get(b"mcp-session-id", b"").decode("latin-1")
         session = self.sessions.find(given, entrance_of(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
@@ -525,10 +517,8 @@ class Endpoint:
         if message.is_request:
             session.touch()
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
-            primed = session.client.peer.version >= PRIMED_SINCE
-            reply = session.reply(body, message)
-            manner = Manner(_fine, primed=primed)
-            await stream(reply, scope, receive, send, manner, extra)
+            manner = _PRIMED if session.client.peer.version >= PRIMED_SINCE else _PLAIN
+            await stream(session.reply(body, message), scope, receive, send, manner, extra)
             session.touch()
         elif message.is_response or isinstance(message.method, str):
             (session.client.answered if message.is_response else session.client.notified)(message)
@@ -582,8 +572,19 @@ def _read_header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     return header_of(headers, name).strip(b" \t").decode("latin-1")
 
 
+def _first_headers(scope: Scope) -> dict[bytes, bytes]:
+    """Of each name the first. Made once: looking through the list for each costs more."""
+    found = scope.get(_FIRST)
+    if found is None:
+        found = scope[_FIRST] = dict(reversed(scope["headers"]))
+    return found
+
+
 def _fine(_: bytes) -> int:
     return 200
+
+
+_PLAIN, _PRIMED = Manner(_fine), Manner(_fine, primed=True)
 
 
 def _status(response: bytes) -> int:
