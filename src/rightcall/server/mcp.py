@@ -87,8 +87,7 @@ class Reply:
         """Whether its client is given a number to come back with before anything is said."""
         self.is_followed = False
         """Whether it was given any."""
-        self.task = asyncio.get_running_loop().create_task(client.request(body, message, self.emit))
-        self.task.add_done_callback(self._ended)
+        self.task = asyncio.get_running_loop().create_task(self._run(client, body, message))
 
     @property
     def has_news(self) -> bool:
@@ -96,15 +95,21 @@ class Reply:
         return self.channel.last > (self.answer is not None)
 
     def emit(self, message: bytes) -> None:
-        if not self.task.done():
+        if not self.channel.is_over:
             self.channel.put(message)
 
-    def _ended(self, task: asyncio.Task[bytes | None]) -> None:
+    async def _run(self, client: Client, body: bytes, message: Message) -> None:
+        """Ends here and not in a callback of the task, which would be one round of the loop later."""
         try:
-            self.answer = None if task.cancelled() else task.result()
+            self.answer = await client.request(body, message, self.emit)
             if self.answer is not None:
                 self.channel.put(self.answer, always=True)
         finally:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more will be said. A second time changes nothing."""
+        if not self.channel.is_over:
             self.channel.end()
             if self._over is not None:
                 self._over(self)
@@ -473,6 +478,7 @@ class Endpoint:
             if not reply.task.cancelling():
                 reply.task.cancel()
             await asyncio.wait((reply.task,))  # until that is recorded
+            reply.end()  # where it had not even begun
             raise
         except Exception:  # its client has left, or cannot be answered: what it asked for ends
             client.leave()

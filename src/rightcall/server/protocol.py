@@ -166,8 +166,8 @@ class _Cycle(RequestResponseCycle):
         self.response_started = True
         self.waiting_for_100_continue = False
         status, says_close = message["status"], False
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self.default_headers, *message.get("headers", ())):
+        lines = [STATUS_LINE[status], _lines(tuple(self.default_headers))]
+        for name, value in message.get("headers", ()):
             name = name.lower()
             lines.append(_line(name, value))
             if name == b"content-length" and self.chunked_encoding is None:
@@ -226,6 +226,12 @@ def _line(name: bytes, value: bytes) -> bytes:
     return b"%b: %b\r\n" % (name, value)
 
 
+@lru_cache(maxsize=4)
+def _lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """Those that are in every answer."""
+    return b"".join([_line(name.lower(), value) for name, value in headers])
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """Made by `protocol_for`, which gives it the crowd that it belongs to."""
 
@@ -241,7 +247,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Whether the head that has just come offers another protocol."""
         self._retires = False
         self._since = self._heard = self._blocked_since = 0.0
-        self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
+        self._raw_bytes = self._came = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
         self._pieces: list[bytes] = []
         """Of a body, within one arrival: many thousand chunks of a byte each are handed on as one piece."""
@@ -272,7 +278,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._heard = self.loop.time()
         if state is _State.IDLE:
             self._begin_head()
-        self._raw_bytes += len(data)
+        self._came = len(data)
+        self._raw_bytes += self._came
         self._feed(data)
         if self._pieces:
             self._hand_on()
@@ -326,23 +333,25 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self._head_bytes += len(url)
-        if self._head_bytes > self._most_head:
-            self._refuse(self._large_head())
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         headers = self.headers
-        self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > self._most_head or len(headers) >= self._most_headers:
+        if len(headers) >= self._most_headers:
             self._refuse(self._large_head())
-        if self._state is _HEAD:  # later ones are trailers, which may change nothing any more
+        if self._state is _HEAD:
             headers.append((name.lower(), value))
+        else:  # a trailer, which may change nothing any more
+            self._head_bytes += len(name) + len(value) + 4
+            self._check_head()
 
     def on_headers_complete(self) -> None:
         """As uvicorn's, for requests of HTTP alone."""
         method = self.parser.get_method()
         self._check_first_line(method)
+        if self._raw_bytes + self._came > self._most_head:  # else it cannot be too large
+            self._head_bytes = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            self._check_head()
         if self.parser.should_upgrade():
             self._offers = True  # it comes once more, see `_feed`
             return
@@ -499,6 +508,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _latest(self) -> RequestResponseCycle | None:
         return self.cycle  # uvicorn's own type does not say that there is none before the first request
+
+    def _check_head(self) -> None:
+        if self._head_bytes > self._most_head:
+            self._refuse(self._large_head())
 
     def _large_head(self) -> _Refusal:
         most = f"{self._most_headers} headers and {self._most_head:,} bytes of them"
