@@ -4,7 +4,7 @@ What a model and its host are told of a call: objections before it was judged, r
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import lru_cache
 from hashlib import sha256
 from time import perf_counter
@@ -91,12 +91,15 @@ class Speaking:
 
     def __init__(self, identity: tuple[str, str]) -> None:
         self._identity = identity if identity[0] else NO_IDENTITY
+        self._token: Token[tuple[str, str]] | None = None
 
     def __enter__(self) -> None:
-        self._token = _SPEAKS.set(self._identity)
+        if _SPEAKS.get() is not self._identity:
+            self._token = _SPEAKS.set(self._identity)
 
     def __exit__(self, *_: object) -> None:
-        _SPEAKS.reset(self._token)
+        if self._token is not None:
+            _SPEAKS.reset(self._token)
 
 
 def identity_now() -> tuple[str, str]:
