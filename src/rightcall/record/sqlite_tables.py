@@ -249,6 +249,8 @@ class SqliteTables:
         # bytes as an array: SQLite's module first asks others what to do with any other type
         self._do("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", (seq, kind, call, at, bytearray(own), body.decode()))
         self._head = seq, own
+        if kind == "end":
+            self._begun.pop(call, None)
         return seq
 
     def entry(self, seq: int) -> AuditEntry | None:
@@ -368,7 +370,6 @@ class SqliteTables:
 
     def ended(self, seq: int) -> None:
         self._do("DELETE FROM running WHERE seq = ?", (seq,))
-        self._begun.pop(seq, None)
 
     def running(self) -> list[int]:
         rows = self._do("SELECT seq, run FROM running ORDER BY seq").fetchall()
