@@ -93,7 +93,7 @@ def run(options: Namespace) -> int:
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
     from rightcall.models import RepairModel
-    from rightcall.record.memory import existing_folder
+    from rightcall.record.premises import existing_folder
 
     if not 0 <= options.wait <= _LONGEST_WAIT:
         raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")

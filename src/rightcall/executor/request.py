@@ -22,7 +22,7 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
-from rightcall.record.memory import Held, is_moved
+from rightcall.record.premises import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
