@@ -249,6 +249,11 @@ class Door:
         self._look()
         return self._current
 
+    @property
+    def current(self) -> Policy:
+        """The same as of the last look, for who has just had one."""
+        return self._current
+
     @cached_property
     def telemetry(self) -> Telemetry:
         """What follows its calls; as the policy and the environment said when it was first asked."""
