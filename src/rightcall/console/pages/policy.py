@@ -16,7 +16,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
-from rightcall.console.bench import TooBusyError, added_policy, policy_file, policy_text
+from rightcall.console.bench import Added, TooBusyError, added_policy, policy_file, policy_text
 from rightcall.console.page import Page, Site, look, number_of, one_line, read_form, render, site_of
 from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
@@ -26,6 +26,7 @@ from rightcall.executor.question import time_left
 from rightcall.executor.toolbox import full_name
 from rightcall.hosts.hooks.wires import hosted
 from rightcall.policy.effects import line_to_add
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
 from rightcall.record.calls import CallFilter, CallRecord, Period, call, page_of_calls
@@ -131,6 +132,8 @@ class SourceLine(Struct, frozen=True):
 
 class PolicyView(Struct, frozen=True, kw_only=True):
     file: str
+    awaited: bool
+    """Whether it was added after the start, and so does not count yet."""
     problem: str
     in_force: bool
     standing: str
@@ -154,6 +157,8 @@ class Answered(Struct, frozen=True):
     found: Explanation | None = None
     problem: str = ""
     advice: str = ""
+    later: Explanation | None = None
+    """The same by a file that was added after the start."""
 
 
 # ── the page ──
@@ -183,16 +188,19 @@ async def ask(request: Request) -> Response:
     written = form.one("arguments").strip()
     caller, tool = (unspelled(form.one(name).strip()) for name in ("caller", "tool"))
     asked = Asked(caller or DEFAULT_CALLER, tool, written or None)
-    return await _show(request, asked, await _answered(site_of(request), asked))
+    site = site_of(request)
+    added = await asyncio.to_thread(added_policy, site.policy(), site.root)
+    return await _show(request, asked, await _answered(site, asked, None if added is None else added.policy))
 
 
-async def _answered(site: Site, asked: Asked) -> Answered:
+async def _answered(site: Site, asked: Asked, added: Policy | None) -> Answered:
     if not asked.tool:
         return Answered(asked, problem="Name a tool.")
     if not asked.caller.isprintable() or len(asked.arguments or "") > _LONGEST:
         return Answered(asked, problem=f"A caller has a printable name, and arguments at most {_LONGEST:,} characters.")
     try:
-        found = await site.bench.tried(lambda: _explained(site, asked))
+        found = await site.bench.tried(lambda: _explained(site, asked, site.policy()))
+        later = None if added is None else await site.bench.tried(lambda: _explained(site, asked, added))
     except TooBusyError:
         return Answered(asked, problem="This took too long, or other pages are busy. Try again in a moment.")
     except RightCallError as fault:
@@ -200,7 +208,7 @@ async def _answered(site: Site, asked: Asked) -> Answered:
             return Answered(asked, problem=_PASSED.format(escaped(asked.tool, 100)))
         return Answered(asked, problem=f"{escaped(str(fault), 500)}.")
     tool = found.tool.tool
-    return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects))
+    return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects), later=later)
 
 
 _PASSED: Final = (
@@ -213,8 +221,8 @@ def _only_passed(tables: Tables, tool: str) -> bool:
     return bool(page_of_calls(tables, CallFilter(tool=tool, status="proxied"), limit=1).calls)
 
 
-def _explained(site: Site, asked: Asked) -> Explanation:
-    toolbox = site.bench.toolbox(site.policy(), site.root)
+def _explained(site: Site, asked: Asked, policy: Policy) -> Explanation:
+    toolbox = site.bench.toolbox(policy, site.root)
     served = None if asked.tool in toolbox.tools else find_served(toolbox.policy, asked.tool, site.store)
     if (theirs := hosted(asked.tool).get(asked.caller)) is not None:
         served = Served("", asked.tool, theirs, asked.caller)
@@ -234,9 +242,9 @@ async def _show(
     site, period = site_of(request), period_of(request)
     now = site.store.clock.now()
     rules, grants = await look(request, lambda tables: (_counted(tables, period), _grants(tables, now)))
-    view = await asyncio.to_thread(_view, site, rules, period)
-    tools = await asyncio.to_thread(_names, site)
     added = await asyncio.to_thread(added_policy, site.policy(), site.root)
+    view = await asyncio.to_thread(_view, site, rules, period, added)
+    tools = await asyncio.to_thread(_names, site)
     return render(
         request, "policy", status, view=view, grants=grants, asked=asked, answered=answered, problem=problem,
         period=period, periods=PERIODS, tools=tools, added=added,
@@ -260,19 +268,21 @@ def _grants(tables: Tables, now: int) -> list[Given]:
     return [Given(one, time_left(one.expires_at, now)) for one in found[:_MOST_GRANTS]]
 
 
-def _view(site: Site, counted: Counted, period: Period) -> PolicyView:
-    policy = site.policy()
+def _view(site: Site, counted: Counted, period: Period, added: Added | None) -> PolicyView:
+    """With the file that was added after the start, where there is one: nothing was decided by its lines."""
+    policy = site.policy() if added is None or added.policy is None else added.policy
     text, in_force, problem = "", True, ""
     try:
         text, in_force = policy_text(policy)
     except PolicyError as fault:
         problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
-    keys = _keys(text) if in_force else {}
+    keys = _keys(text) if in_force and added is None else {}
     rows = text.split("\n")
     rules = _ruled(counted, period, lambda rule: lines_of(rule, keys, rows))
     redactor = Redactor(site.store.key(), policy.settings.audit.redact)
     return PolicyView(
         file=policy_file(policy) or "",
+        awaited=added is not None,
         problem=problem,
         in_force=in_force,
         standing=policy.standing,
