@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -14,12 +14,12 @@ from starlette.routing import Route
 
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
 from rightcall.console.bench import Added, TooBusyError, added_policy, policy_file, policy_text
 from rightcall.console.page import Page, Site, look, number_of, one_line, read_form, render, site_of
 from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
+from rightcall.console.rules import keys_in, lines_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
 from rightcall.executor.explain import Asked, Explanation, Served, explain, find_served, served_tools
 from rightcall.executor.question import time_left
@@ -38,73 +38,6 @@ _MOST_GRANTS: Final = 200
 _LONGEST: Final = 50_000
 """Characters of the arguments that are asked about."""
 _MOST_FORM: Final = 300_000
-
-# ── which line a rule comes from ──
-
-_WORDS: Final = ("write", "execute", "network")
-
-
-def _worded(effect: str) -> tuple[tuple[str, ...], ...]:
-    return ("policy", effect), ("callers", "*", effect), ("policy", "tools", "*", effect)
-
-
-_KEYS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "policy:deny": (("policy", "deny"),),
-    "policy:allow": (("policy", "allow"),),
-    "caller:deny": (("callers", "*", "deny"),),
-    "caller:allow": (("callers", "*", "allow"),),
-    "caller:only": (("callers", "*", "only"),),
-    "stage": (("policy", "stage"), ("callers", "*", "stage")),
-    "allowlist": (("policy", "stage"), ("callers", "*", "stage"), ("callers", "*", "only")),
-    "dry_run": (*_worded("write"), *_worded("execute"), *_worded("network")),
-    "limit:all": (("policy", "limits", "all"),),
-    "limit:caller": (("policy", "limits", "caller"), ("callers", "*", "limits")),
-    "limit:tool": (("policy", "limits", "tools", "*"),),
-    "approval:tool": (("policy", "approval", "tools"), ("servers", "*", "ask")),
-    "approval:confidence": (("policy", "approval", "confidence"),),
-    "approval:full": (("policy", "approval", "waiting"),),
-    "definition": (("policy", "approval", "definitions"),),
-    "path:deny": (("policy", "paths", "deny"),),
-    "path:dotfile": (("policy", "paths", "dotfiles"),),
-    "command:deny": (("policy", "commands", "deny"),),
-    "command:ask": (("policy", "commands", "ask"),),
-    "command": (("policy", "commands", "starter"),),
-    "url:deny": (("policy", "urls", "deny"),),
-    "url:ask": (("policy", "urls", "ask"),),
-    "quarantine": (("policy", "quarantine"),),
-    "loop": (("policy", "repeats"),),
-}  # fmt: skip
-"""Where a policy file says what a rule decides by; the longest beginning of the rule's name counts."""
-
-
-def keys_of(rule: str) -> tuple[tuple[str, ...], ...]:
-    """
-    >>> keys_of("limit:all:minute"), keys_of("approval:write")[0], keys_of("server:git"), keys_of("paused")
-    ((('policy', 'limits', 'all'),), ('policy', 'write'), (('servers', 'git'),), ())
-    """
-    head, _, rest = rule.partition(":")
-    if head in ("allow", "deny", "approval") and rest in _WORDS:
-        return _worded(rest)
-    if head == "server" and rest:
-        return (("servers", rest),)
-    parts = rule.split(":")
-    return next((_KEYS[one] for end in range(len(parts), 0, -1) if (one := ":".join(parts[:end])) in _KEYS), ())
-
-
-def lines_of(rule: str, lines: Mapping[KeyPath, int], rows: Sequence[str]) -> list[int]:
-    """The lines of a policy file that can have made a rule decide, in order: those of its keys, and where the rule
-    names a word, those that say it."""
-    wanted = keys_of(rule)
-    found = sorted({line for path, line in lines.items() if any(_fits(path, one) for one in wanted)})
-    head, _, rest = rule.partition(":")
-    word = rest if head == "stage" else {"deny": "deny", "allow": "allow", "approval": "ask"}.get(head, "")
-    if not word or (head != "stage" and rest not in _WORDS):
-        return found
-    return [line for line in found if f'"{word}"' in rows[line - 1]]
-
-
-def _fits(path: KeyPath, wanted: tuple[str, ...]) -> bool:
-    return len(path) == len(wanted) and all(one in (key, "*") for key, one in zip(path, wanted, strict=True))
 
 
 class Ruled(Struct, frozen=True):
@@ -276,7 +209,7 @@ def _view(site: Site, counted: Counted, period: Period, added: Added | None) -> 
         text, in_force = policy_text(policy)
     except PolicyError as fault:
         problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
-    keys = _keys(text) if in_force and added is None else {}
+    keys = keys_in(text) if in_force and added is None else {}
     rows = text.split("\n")
     rules = _ruled(counted, period, lambda rule: lines_of(rule, keys, rows))
     redactor = Redactor(site.store.key(), policy.settings.audit.redact)
@@ -291,13 +224,6 @@ def _view(site: Site, counted: Counted, period: Period, added: Added | None) -> 
         more=max(0, len(rows) - _MOST_LINES),
         rules=rules,
     )
-
-
-def _keys(text: str) -> dict[KeyPath, int]:
-    try:
-        return key_lines(text)
-    except (ValueError, IndexError, RecursionError):  # it is not TOML: an edit that nobody took
-        return {}
 
 
 def _ruled(counted: Counted, period: Period, lines: Callable[[str], list[int]]) -> list[Ruled]:
