@@ -225,3 +225,13 @@ def test_a_console_without_a_server_takes_a_policy_file_that_is_added(store: Mem
         write_trusted(file, ADDED.replace("deny", "allow"))
         os.utime(file, times=(0, 1_000_000_001))
         assert "would run." in words(ann.post("/policy", READ).text)
+
+
+def test_practice_says_what_to_press(store: MemoryStore, clock: ManualClock) -> None:
+    which = try_call(store, request_of(at=clock.now())).decision.approval
+    console = Console(store, lambda: DEFAULT_POLICY, state=lambda: {"practice": True})
+    with console_running(console, ConsoleSettings(port=0)) as address:
+        page = Browser(address, session(store, "ann")).get("/").text
+    assert f'<a href="/inbox/{which}">Open the call that waits</a> and press <b>Approve once</b>' in page
+    with console_running(Console(store, lambda: DEFAULT_POLICY), ConsoleSettings(port=0)) as address:
+        assert "This is practice" not in Browser(address, session(store, "eve")).get("/").text

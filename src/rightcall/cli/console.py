@@ -249,9 +249,10 @@ def console_beside(
     from rightcall.console.app import Console, console_running
 
     settings = _settings_beside(options, settings) if bound is None else replace(settings, port=bound.getsockname()[1])
+    practises = getattr(options, "practice", False)
     console = Console(
-        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options),
-        service.passed,
+        store, lambda: policy.current, options.root, lambda: {**service.state(), "practice": practises}, service.tools,
+        partial(_checks, options), service.passed,
     )  # fmt: skip
     with announced(database_of(options), "console") as announce, console_running(console, settings, bound) as address:
         if bound is None:
