@@ -261,13 +261,31 @@ def check_challenges(provider: Provider) -> None:
 def check_page(provider: Provider, command: str) -> None:
     """A provider whose page to log in is another's could have that one's code sent to itself (a mix-up), unless the
     answer says whose it is. Raises IdentityError; `command` is what logs in, once a person has looked."""
-    page, own = provider.authorization_endpoint, provider.issuer
-    if page and not provider.names_itself and read_url(page).host != read_url(own).host:
-        where = escaped(read_url(page).host, 100)
-        raise IdentityError(
-            f"{escaped(own, 100)} sends people to log in at {where}, and does not say in its answers who it is. "
-            f"If that is right, run `{command} --issuer {quote(escaped(own, 200))}`"
-        )
+    page = provider.authorization_endpoint
+    if page and not provider.names_itself and not _is_at_home(provider, page):
+        told = f"sends people to log in at {_host(page)}, and does not say in its answers who it is"
+        raise IdentityError(f"{escaped(provider.issuer, 100)} {told}. {_if_right(provider, command)}")
+
+
+def check_code_page(provider: Provider, code: "DeviceCode", command: str) -> None:
+    """A provider that has codes typed at another's page could have asked that one for the code, and would get the
+    login that the person gives there. Raises IdentityError as `check_page` does."""
+    for link in (code.link, code.whole_link):
+        if link and not _is_at_home(provider, link):
+            told = f"has its code typed at {_host(link)}, which is another host. Whoever asked for that code is let in"
+            raise IdentityError(f"{escaped(provider.issuer, 100)} {told}. {_if_right(provider, command)}")
+
+
+def _is_at_home(provider: Provider, page: str) -> bool:
+    return read_url(page).host == read_url(provider.issuer).host
+
+
+def _host(url: str) -> str:
+    return escaped(read_url(url).host, 100)
+
+
+def _if_right(provider: Provider, command: str) -> str:
+    return f"If that is right, run `{command} --issuer {quote(escaped(provider.issuer, 200))}`"
 
 
 def authorisation_link(party: Party, scopes: tuple[str, ...], redirect: Redirect, verifier: str) -> str:
@@ -298,7 +316,10 @@ def read_code(answer: Mapping[str, str], provider: Provider) -> str:
     """The code in a redirect. Raises IdentityError where it is of another provider, or of none (RFC 9207)."""
     where = escaped(provider.issuer, 100)
     said = answer.get("iss")
-    if (said is None and provider.names_itself) or (said is not None and said != provider.issuer):
+    if said is None and provider.names_itself:
+        told = f"the answer does not say which provider it is from (iss), which {where} promises to say"
+        raise IdentityError(f"{told}: another one may have mixed in. Nobody is logged in")
+    if said is not None and said != provider.issuer:
         raise IdentityError(f"the answer is not from {where}: another provider may have mixed in. Nobody is logged in")
     if "error" in answer:
         code = answer["error"]
