@@ -163,7 +163,7 @@ _NOT_THIS: Final = "This page belongs to no login that is under way. Run <code>r
 _LONGEST_HEAD: Final = 32_000
 _OURS: Final = (
     "response_type", "client_id", "redirect_uri", "state", "scope", "code_challenge", "code_challenge_method",
-    "resource", "response_mode", "request", "request_uri",
+    "resource", "response_mode", "request", "request_uri", "nonce",
 )  # fmt: skip
 
 
@@ -290,26 +290,26 @@ def _if_right(provider: Provider, command: str) -> str:
 
 def authorisation_link(party: Party, scopes: tuple[str, ...], redirect: Redirect, verifier: str) -> str:
     """Raises IdentityError."""
-    endpoint = party.provider.authorization_endpoint
-    if not endpoint:
-        raise IdentityError(f"{escaped(party.provider.issuer, 100)} has no page to log in (authorization_endpoint)")
-    base, _, query = str(read_url(endpoint)).partition("?")  # in its one spelling: a person is shown it
-    before = parse_qsl(query, keep_blank_values=True)
-    if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
-        raise IdentityError(f"{escaped(party.provider.issuer, 100)}: its page to log in brings answers of its own")
-    asked = {
-        "response_type": "code",
-        "client_id": party.client.id,
-        "redirect_uri": redirect.uri,
-        "state": redirect.state,
-        "code_challenge": _encoded(sha256(verifier.encode("ascii")).digest()),
-        "code_challenge_method": "S256",
-    }
+    asked = {"client_id": party.client.id, "redirect_uri": redirect.uri, "state": redirect.state}
     asked |= {"scope": " ".join(scopes)} if scopes else {}
     asked |= {"resource": party.resource} if party.resource else {}
     if "offline_access" in scopes:
         asked["prompt"] = "consent"  # OpenID gives no refresh token without
-    return f"{base}?{urlencode([*before, *asked.items()])}"
+    return page_for(party.provider, verifier, asked)
+
+
+def page_for(provider: Provider, verifier: str, asked: Mapping[str, str]) -> str:
+    """Where a person logs in, to be sent back with a code that only whoever has the verifier can use. Raises
+    IdentityError."""
+    if not provider.authorization_endpoint:
+        raise IdentityError(f"{escaped(provider.issuer, 100)} has no page to log in (authorization_endpoint)")
+    base, _, query = str(read_url(provider.authorization_endpoint)).partition("?")  # in its one spelling: it is shown
+    before = parse_qsl(query, keep_blank_values=True)
+    if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
+        raise IdentityError(f"{escaped(provider.issuer, 100)}: its page to log in brings answers of its own")
+    challenge = _encoded(sha256(verifier.encode("ascii")).digest())
+    proof = {"response_type": "code", "code_challenge": challenge, "code_challenge_method": "S256"}
+    return f"{base}?{urlencode([*before, *proof.items(), *asked.items()])}"
 
 
 def read_code(answer: Mapping[str, str], provider: Provider) -> str:

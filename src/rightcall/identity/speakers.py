@@ -185,7 +185,7 @@ class Speakers:
             "response_types_supported": ["code"],
             "grant_types_supported": found.grants,
             "token_endpoint_auth_methods_supported": found.auth_methods,
-            "code_challenge_methods_supported": found.challenge_methods or ["S256"],
+            "code_challenge_methods_supported": found.challenge_methods,
         }
         return json.encode({name: value for name, value in said.items() if value})
 
