@@ -187,7 +187,7 @@ class Vault:
 
     def remove(self, key: str) -> bool:
         """Whether there was one. Who gave it stays known."""
-        self._clear_keyring(key, _KEYRING_SECONDS)
+        self._clear_keyring(key)
         self.drop_want(key)
         with suppress(FileNotFoundError):
             os.unlink(self._path(f"{key}.json"))
@@ -251,7 +251,7 @@ class Vault:
         """While no other process or task gets new tokens for this login. Raises IdentityError after a while."""
         self._prepare()
         try:
-            handle = plain_file(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
+            handle = _no_link(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT)
         except OSError as fault:
             raise IdentityError(f"logins cannot be kept in {self.folder}: {fault.strerror or fault}") from None
         try:
@@ -293,7 +293,7 @@ class Vault:
         try:
             if problem := _disbelief(self.folder):
                 raise IdentityError(problem)
-            with open(path, "rb", opener=plain_file) as opened:
+            with open(path, "rb", opener=_no_link) as opened:
                 if problem := _disbelief(path, os.fstat(opened.fileno())):
                     raise IdentityError(problem)
                 return json.decode(opened.read(_MOST_BYTES), type=kind)
@@ -344,7 +344,7 @@ class Vault:
         self._clear_keyring(key, _CLEARING_SECONDS)
         return False
 
-    def _clear_keyring(self, key: str, seconds: float) -> None:
+    def _clear_keyring(self, key: str, seconds: float | None = None) -> None:
         """It may hold nothing of this login, and says so as it likes."""
         with suppress(IdentityError):
             self._try_keyring(lambda keyring: keyring.delete_password(_SERVICE, self._name(key)), seconds)
@@ -355,12 +355,12 @@ class Vault:
             raise IdentityError("this login is in the system's keyring, which cannot be used here; log in again")
         return found
 
-    def _try_keyring(self, use: Callable[[Keyring], Any], seconds: float = _KEYRING_SECONDS) -> Any:
+    def _try_keyring(self, use: Callable[[Keyring], Any], seconds: float | None = None) -> Any:
         keyring = self._find_keyring()
         if keyring is None:
             return _NO_KEYRING
         try:
-            return in_own_thread(lambda: use(keyring), "rightcall-keyring").result(seconds)
+            return in_own_thread(lambda: use(keyring), "rightcall-keyring").result(seconds or _KEYRING_SECONDS)
         except Exception as error:  # noqa: BLE001 - each backend raises what it likes
             raise IdentityError(f"the system's keyring cannot be used ({type(error).__name__})") from None
 
@@ -382,6 +382,10 @@ def system_keyring() -> Keyring | None:
     except Exception:  # noqa: BLE001 - each backend raises what it likes
         return None
     return cast("Keyring", found) if is_one else None
+
+
+def _no_link(path: str, flags: int) -> int:
+    return plain_file(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _disbelief(path: str, found: os.stat_result | None = None) -> str:
