@@ -29,6 +29,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file, state_folder, whole_file
 from rightcall.base.http.client import in_own_thread
 from rightcall.errors import IdentityError
+from rightcall.identity.callers import subject_in
 from rightcall.identity.discovery import Provider
 from rightcall.identity.documents import read_url
 from rightcall.identity.registration import Client
@@ -120,7 +121,9 @@ class Want(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def command(self) -> str:
         """What a person runs."""
-        return f"rightcall login {self.server}" + (f" --as {quote(self.caller)}" if self.caller else "")
+        subject = subject_in(self.caller)
+        whose = f" --person {quote(subject)}" if subject else f" --as {quote(self.caller)}" if self.caller else ""
+        return f"rightcall login {self.server}{whose}"
 
 
 class Pin(Struct, frozen=True):

@@ -146,7 +146,7 @@ def test_each_caller_uses_a_login_of_its_own_and_nobody_that_of_another(pair: tu
             assert await call("bob") == "hello"
             assert len(sent_tokens(guard) - {""}) == 2
             with Speaking(("https://sso.example", "eve")):  # who shares ann's caller, and is somebody else
-                assert "--as 'https://sso.example#eve'" in await call("ann")
+                assert "rightcall login notes --person eve" in await call("ann")
             assert len(guard.calls) == 2
 
     asyncio.run(main())
