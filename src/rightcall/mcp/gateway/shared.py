@@ -280,8 +280,10 @@ class SharedGateway:
         provider says who it is: several may be one caller."""
         if not any(one.per_caller for one in self.door.policy.servers.values()):
             return group
+        from rightcall.identity.callers import caller_for  # late: few servers do
+
         issuer, subject = identity_now()
-        return replace(group, caller=f"{issuer}#{subject}" if issuer else caller)
+        return replace(group, caller=caller_for(issuer, subject) if issuer else caller)
 
     def _has_room(self, group: Group) -> bool:
         if group in self._groups or group.own > 0:
