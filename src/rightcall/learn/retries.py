@@ -57,8 +57,10 @@ class _Thread:
 
 
 def is_right(emitted: Emitted, verdict: Verdict | None) -> bool:
-    """Whether a call fits, and nobody says that it failed."""
-    return verdict is not None and not verdict.problems and verdict.call is not None and emitted.ok is not False
+    """Whether a call fits, and nobody says that it failed. One that a policy or a person refused did not work."""
+    if emitted.ok is False or emitted.denied:
+        return False
+    return verdict is not None and not verdict.problems and verdict.call is not None
 
 
 def loses_argument(verdict: Verdict | None) -> bool:
