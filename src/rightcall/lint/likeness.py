@@ -147,7 +147,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return ("RC111", "differ only in singular and plural") if alike else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
-    if alike and affix(left, right) and not _numbered(left, right):
+    if alike and affix(left, right) and not _numbered(left, right) and (mine[0] != theirs[0] or mine[-1] != theirs[-1]):
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
         return "RC117", "mean the same"
@@ -295,6 +295,10 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         )  # fmt: skip
 
 
+_TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))
+"""`text_to_speech` and `speech_to_text`: what is on which side of such a word tells them apart."""
+
+
 def resemblance(one: str, other: str) -> str | None:
     """Why two names of tools are taken for each other; None where they are not.
 
@@ -311,7 +315,7 @@ def resemblance(one: str, other: str) -> str | None:
     if opposed(one, other):
         return None
     if sorted(mine) == sorted(theirs):
-        return "have the same words in another order"
+        return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
     if tuple(word for word in mine if word not in _SAYS_LITTLE) == tuple(
