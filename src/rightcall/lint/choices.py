@@ -51,7 +51,8 @@ _BULLETS: Final = re.compile(
 _BULLET = r"\n[ \t]*(?:[-*•]|\d[.)])"
 _LISTED_BELOW: Final = re.compile(
     r"\b(?:values|options|choices|one of|allowed|accepts|supported)[^.\n:]{0,30}:[ \t]*"
-    rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*(?:(?::|=|–|—| -|\().{{0,200}})?(?=\n|$)){{2,39}})(?![^\n])",
+    rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*"
+    r"(?:(?::|=|–|—| -|\().{0,200})?(?=\n|$)){2,39})(?![^\n])",
     re.IGNORECASE,
 )
 """`Allowed values:` and one in each of the lines below."""
@@ -69,8 +70,8 @@ _EXAMPLE: Final = re.compile(
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
-    r"\s*(?:,?\s*etc|\.\.\.|…|,?\s*and (?:more|others|so on)|,?\s*(?:or|and)\s+(?:any|a|an|another|other|custom|"
-    r"your|the|string|number|\w+)\b)",
+    r"\s*(?:,?\s*etc|\.\.\.|…|(?:through|thru|up to)\b|to\s+[`'\"\d]|,?\s*and (?:more|others|so on)|"
+    r",?\s*(?:or|and)\s+\w+\b)",
     re.IGNORECASE,
 )
 _FILLER: Final = word_set(
@@ -117,7 +118,11 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
-        if "|" in found[1] or _CODES.fullmatch(found[1]) or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text)):
+        if (
+            "|" in found[1]
+            or _CODES.fullmatch(found[1])
+            or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text))
+        ):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
         below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
@@ -157,12 +162,19 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if _OTHERS.search(text, end):
         return []
     values = _values(listed)
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
+        return []  # of one part of the value, open, or forms
     bare = not sure and re.match(QUOTED, listed) is None
     return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
 
 
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
-_OTHERS: Final = re.compile(r"\b(?:custom|any other|others?|also accepts?|and so on)\b", re.IGNORECASE)
+_OTHERS: Final = re.compile(
+    r"\b(?:custom|any other|others?|also accepts?|and so on)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
+    r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
+    re.IGNORECASE,
+)
 
 
 def is_example(text: str, at: int) -> bool:
@@ -177,7 +189,7 @@ def is_example(text: str, at: int) -> bool:
 def _values(listed: str) -> list[str]:
     plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
     if re.match(QUOTED, plain):
-        return list(dict.fromkeys(one[1:-1].strip() for one in re.findall(QUOTED, plain)))
+        return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
     pieces = re.split(_SEPARATOR, plain)
     return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
 

@@ -16,10 +16,12 @@ _CHANGES: Final = word_set(
     "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
-    "add set move merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer pay charge "
-    "refund submit post invite grant ban pause resume restart stop reboot replace apply"
+    "add set move merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer pay "
+    "charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
 )
 """Verbs of change that are also nouns: only the first word of a name counts."""
+_ANY: Final = word_set("execute exec run perform batch bulk manage save sync")
+"""Verbs that may do anything with what follows."""
 _DERIVED: Final = word_set(
     "plan preview summary report draft chart diagram graph url link query prompt schema estimate quote signature "
     "embedding embeddings image snippet template outline"
@@ -27,7 +29,7 @@ _DERIVED: Final = word_set(
 """What can be made without changing anything."""
 _DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
 _READS: Final = word_set("get list read search find show describe count fetch query lookup view")
-_REPEATS: Final = frozenset(["send", "append", "increment", "publish", "enqueue", "charge", "pay"])
+_REPEATS: Final = frozenset(["send", "append", "increment", "enqueue", "charge", "pay"])
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
@@ -69,7 +71,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to true",
             (*place, "destructiveHint"),
         )
-    elif destructive is True and verb in _READS and not (_CHANGES | _FIRST) & {*words}:
+    elif destructive is True and verb in _READS and not (_CHANGES | _FIRST | _ANY) & {*words}:
         yield Hit(
             "RC805",
             f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",

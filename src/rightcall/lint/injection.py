@@ -32,7 +32,8 @@ _ORDERS: Final = re.compile(
     r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
-    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)))"
+    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
+    r"an? [\w\s]{2,30}(?:was|were|is|has been)\b))"
     r"|\b(?:the )?(?:user|human|operator) (?:must|should|does|need|may|will)(?: ?n[o']t| not|"
     r"n't)?(?: need to)? (?:not )?(?:know|see|notice|be told|be informed|be aware|find out)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
@@ -245,8 +246,13 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
             "ask for the one value that the tool needs",
             path,
         )
-    blob = _BLOB.search(text) if path[-1] != "$ref" else None
-    if blob is not None and not re.search(r"(?:[a-z]{3,}/){3}", blob[0]) and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0]) and len(set(blob[0])) > 12:
+    blob = _BLOB.search(text) if {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:]) else None
+    if (
+        blob is not None
+        and not re.search(r"(?:[a-z]{3,}/){3}", blob[0])
+        and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0])
+        and len(set(blob[0])) > 12
+    ):
         yield Hit(
             "RC707",
             f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",

@@ -48,7 +48,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
             )
 
 
-_ONE_OF = r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b"
+_ONE_OF = (
+    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*"
+    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b"
+)
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
@@ -69,7 +72,7 @@ def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
     if argument.kind not in ("integer", "number") or bound:
         return
     told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
-    numbers = {int(one) for one in told}
+    numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
     if len(numbers) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
         yield Hit(
             "RC301",
@@ -101,7 +104,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     found = choices_in(text, argument.name, chosen=bool(listed))
-    values = [value for value in found if value.lower() not in ("null", "none", "undefined")]
+    values = [value for value in found if value not in ("null", "None", "undefined")]
     lowered = {value.lower() for value in values}
     if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
         return
@@ -112,6 +115,10 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
         return
     if _is_free(argument):
         if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(text)):
+            return
+        if any(one.lower() not in lowered for one in _samples(argument)) or _IS_CASE.search(
+            text[: text.find(values[0])]
+        ):
             return
         yield Hit(
             "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
@@ -130,6 +137,13 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             )
 
 
+def _samples(argument: Argument) -> list[str]:
+    """The default and the examples of an argument, as far as they are texts that say something."""
+    part = argument.part
+    given = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
+    return [one for one in given if isinstance(one, str) and one]
+
+
 _IS_SEVERAL: Final = re.compile(
     r"\b(?:comma|semicolon|space|pipe|newline)s?[- ](?:separated|delimited)\b|\bseparated by\b|\bmultiple values\b|"
     r"\bone or more\b|\blist of\b|\bcombin(?:e|ed|ation)\b",
@@ -138,7 +152,8 @@ _IS_SEVERAL: Final = re.compile(
 """A text in which several values may be."""
 _OTHER_FORMS: Final = re.compile(
     r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
-    r"preferably|depending|timestamp or|(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
+    r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
+    r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(]|\bor (?:[`'\"]|YYYY)",
     re.IGNORECASE,
@@ -167,7 +182,8 @@ _FORMATS: Final = (
                        r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
-    ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+    ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
+                        r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
@@ -234,7 +250,12 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Hit:
     if name == "date-time" and _LOCAL_TIME.search(text):
         return Hit("RC303", f"only the text gives the form of {shown}: {told}", _PATTERN_ADVICE, argument.path)
     words = {*words_of(argument.name), *words_of(text)}
-    either = name == "date-time" and "date" in words and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
+    either = (
+        name == "date-time"
+        and "RFC" not in found
+        and "date" in words
+        and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
+    )
     fix = 'add "format": "date" or "date-time"' if either else f'add "format": "{name}"'
     return Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
 
@@ -479,6 +500,8 @@ _IS_TEXT: Final = re.compile(
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
+_DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
+"""Numbers that are often sent as text, so that no digit is lost."""
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
@@ -486,7 +509,7 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
     if kind == "string" and plain:
-        if _IS_NUMBER.match(text):
+        if _IS_NUMBER.match(text) and _DECIMALS.isdisjoint(words_of(argument.name)):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")

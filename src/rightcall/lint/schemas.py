@@ -11,8 +11,8 @@ from rightcall.base.text import message_of, render_json
 from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
 from rightcall.errors import RightCallError
-from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
 from rightcall.gate.repair.words import words_of
+from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
@@ -423,6 +423,8 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
         not {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items", "not", "if"}
         & schema.keys()
     ):
+        if argument.depth:
+            return  # any value inside of an object is often meant
         yield Hit("RC409", f"{quote_name(argument.name)} has no type", "give a type", argument.path)
     target = schema if argument.kind == "object" else argument.item if argument.item.get("type") == "object" else None
     if target is not None and _OPEN.isdisjoint(target) and not _is_free_form(argument):
@@ -459,9 +461,13 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
 
 
 _OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *_COMPOSED))
-_MAPS: Final = word_set("header headers metadata variables labels tags env environment properties params parameters args "
-                        "arguments payload data values attributes extra custom context json record fields config")  # fmt: skip
-_TELLS: Final = re.compile(r"[{}]|\b(?:keys?|maps?|mapping|dictionary|free[- ]form|arbitrary|JSON|verbatim|raw)\b", re.IGNORECASE)
+_MAPS: Final = word_set(
+    "header headers metadata variables labels tags env environment properties params parameters args arguments payload "
+    "data values attributes extra custom context json record fields config"
+)
+_TELLS: Final = re.compile(
+    r"[{}]|\b(?:keys?|maps?|mapping|dictionary|free[- ]form|arbitrary|JSON|verbatim|raw)\b", re.IGNORECASE
+)
 
 
 def _is_free_form(argument: Argument) -> bool:

@@ -79,7 +79,8 @@ _MENTION: Final = re.compile(
     re.IGNORECASE,
 )
 _GIVEN: Final = re.compile(
-    r"\b(?i:set|pass|specify|increase|adjust)\s+(?:the\s+)?`([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)`"
+    r"\b(?i:set|specify|increase|adjust)\s+(?:the\s+)?`([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)`"
+    r"(?!\s+(?:as|from|in|of|on)\b)"
 )
 """`Set `max_results` to …`"""
 _SET: Final = re.compile(
@@ -250,8 +251,8 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
 
 
 def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
-    """Whether something else explains the argument: its parts or branches, the text of what it is in, or the description
-    of the tool, which names it as an argument or as the only thing it takes."""
+    """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
+    description of the tool, which names it as an argument or as the only thing it takes."""
     name, text = argument.name, tool.description[:MOST_TEXT]
     if "const" in argument.schema or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**")):
         return True
@@ -261,7 +262,7 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
     told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
-    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told):
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(rf"(?<!\w){re.escape(name)}\s?[=:(]", text):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
     return alone and name.lower() in words_of(text)
@@ -336,7 +337,9 @@ def _is_pair(one: Argument, other: Argument) -> bool:
     return told or _IS_FORM.search(text) is not None
 
 
-_IS_FORM: Final = re.compile(r"\bhex\b|\bdigits?\b|\bformat|yyyy|\biso \d|\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\.")
+_IS_FORM: Final = re.compile(
+    r"\bhex\b|\bdigits?\b|\bformat|yyyy|\biso \d|\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\."
+)
 
 
 def _argument_description(argument: Argument) -> Iterator[Hit]:
@@ -426,7 +429,7 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         if len(words) == 2:
             by_verb.setdefault(words[0], []).append(tool)
     for verb, family in by_verb.items():
-        for tool in family if len(family) > 1 else ():
+        for tool in family if len(family) > 1 and verb == singular(verb) else ():
             own = singular(words_of(tool.name)[1])
             sentence = re.split(r"\.\s|\n\s*\n", tool.description[:400])[0]
             if any(_alike(word, own) for word in _telling(tool.description[:400])) or not any(
@@ -436,7 +439,7 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
             begins = _telling(sentence)[:6]
             for other in family:
                 theirs = singular(words_of(other.name)[1])
-                if other is not tool and len(theirs) > 3 and theirs in begins:
+                if other is not tool and len(theirs) > 3 and theirs not in _ACT_OF and theirs in begins:
                     yield (
                         tool,
                         Hit(
@@ -452,7 +455,9 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
     known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
-    known |= {str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))}
+    known |= {
+        str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
     for tool in tools:
         if tool.schema is None or tool.ruled:
             continue
