@@ -99,8 +99,9 @@ class Metrics:
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
-        for rule in cast("tuple[str, ...]", get("rightcall.repair.rules", ())):
-            self._repairs[rule] += 1
+        if "rightcall.repair.rules" in told:
+            for rule in cast("tuple[str, ...]", told["rightcall.repair.rules"]):
+                self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
 

@@ -230,8 +230,7 @@ class Calls:
         return await self._run(passage, call, meant, upstream, exchange)
 
     async def read(self, exchange: Exchange) -> ToolCall:
-        """Raises Refused for what is no call, or can be read in two ways."""
-        called_by(exchange)
+        """Raises Refused for what is no call, or can be read in two ways. That it has a name was seen before."""
         call = await self._judging.read(exchange)
         if call is None or not isinstance(call.name, str):
             raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
