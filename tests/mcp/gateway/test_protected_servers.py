@@ -271,6 +271,32 @@ def test_an_executor_reaches_the_server_by_the_same_login(pair: tuple[Provider, 
     assert len(guard.calls) == 1
 
 
+def test_an_executor_uses_the_login_of_each_caller(pair: tuple[Provider, Guarded], tmp_path: Path) -> None:
+    guard = pair[1]
+    asyncio.run(enter(guard, "ann"))
+    with Executor.open_sync(policy=policy_of(guard, per_caller=True), root=tmp_path, store="memory") as executor:
+
+        def call(caller: str) -> Any:
+            return executor.run({"name": "notes_greet", "arguments": {}}, caller)
+
+        assert call("ann").result == "hello"
+        (own,) = sent_tokens(guard) - {""}
+        refused = call("bob")
+        assert "run `rightcall login notes --as bob`" in refused.content
+        assert refused.hint is not None
+        assert refused.hint.startswith("A person has to log in first.")
+        assert sent_tokens(guard) - {""} == {own}
+        names = [one["function"]["name"] for one in executor.definitions("bob")]
+        assert "notes_greet" not in names
+        assert "notes_greet" in [one["function"]["name"] for one in executor.definitions("ann")]
+        asyncio.run(enter(guard, "bob"))
+        assert (call("bob").result, call("ann").result) == ("hello", "hello")
+        assert len(sent_tokens(guard) - {""}) == 2
+        with Speaking(("https://sso.example", "eve")):  # who is ann to the policy, and somebody else
+            assert "rightcall login notes --person eve" in call("ann").content
+        assert len(sent_tokens(guard) - {""}) == 2
+
+
 def test_calls_that_come_while_the_server_starts_after_a_login_wait_for_it(pair: tuple[Provider, Guarded]) -> None:
     _, guard = pair
     begun, go = threading.Event(), threading.Event()
