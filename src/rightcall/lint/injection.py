@@ -122,6 +122,9 @@ _MARKUP: Final = re.compile(
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,
 )
+_SECTION: Final = re.compile(r"</?instructions?>", re.IGNORECASE)
+_TAG: Final = re.compile(r"</([a-z_]{3,30})>")
+"""Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
 _VERBED = r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look)(?:_[a-z0-9]+)+"
 _USES: Final = re.compile(
@@ -229,7 +232,7 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     markup = _MARKUP.search(text) or _POSES.search(text)
-    if markup is not None:
+    if markup is not None and not (_SECTION.fullmatch(markup[0]) and len({*_TAG.findall(text)}) > 2):
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)
     if takes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import is_word, opposed, same_meaning, singular, words_of
+from rightcall.gate.repair.words import is_word, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
@@ -22,13 +22,15 @@ _ACTS: Final = {
     "send": "send publish submit email",
 }
 _ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
-_TURNS: Final = word_set(
-    "start stop begin end read write enable disable show hide open close allow deny accept reject upload download "
-    "push pull "
-    "import export encrypt decrypt encode decode add remove insert delete lock unlock activate deactivate include "
-    "exclude"
+_TURNS_TEXT = (
+    "start/stop begin/end read/write enable/disable show/hide open/close allow/deny accept/reject upload/download "
+    "push/pull import/export encrypt/decrypt encode/decode add/remove insert/delete lock/unlock activate/deactivate "
+    "include/exclude"
 )
-"""Verbs with a contrary."""
+_TURNS: Final = {
+    word: contrary for pair in _TURNS_TEXT.split() for word, contrary in (pair.split("/"), pair.split("/")[::-1])
+}
+"""Verbs, each with its contrary."""
 _COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
@@ -201,7 +203,7 @@ def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
     first, verb = told[0], words[0]
     forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
     own = any(word.startswith(verb[:4]) for word in told)
-    if not own and verb in _TURNS and any(opposed(verb, form) for form in forms if form in _TURNS):
+    if not own and _TURNS.get(verb) in forms:
         yield Hit(
             "RC207",
             f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
