@@ -67,7 +67,8 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.memory import (
+from rightcall.record.notes import decider_of, note_policy, note_seen, packs_digest, policy_note
+from rightcall.record.premises import (
     Held,
     existing_folder,
     found_folder,
@@ -78,7 +79,6 @@ from rightcall.record.memory import (
     store_path,
     store_place,
 )
-from rightcall.record.notes import decider_of, note_policy, note_seen, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:

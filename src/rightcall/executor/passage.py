@@ -27,7 +27,7 @@ from rightcall.policy.decide import (
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Origin, Request
 from rightcall.record.admission import FULL, Admission, ApprovalQuestion, finish
-from rightcall.record.memory import Held
+from rightcall.record.premises import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
 

@@ -22,7 +22,7 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
-from rightcall.record.memory import Held, is_moved
+from rightcall.record.premises import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
@@ -296,14 +296,20 @@ def _pattern_ground(root: str, base: str, folders: tuple[str, ...], paths: tuple
 def _guessed(arguments: Mapping[str, Any], folders: tuple[str, ...]) -> Iterator[str]:
     """The values that are likely to be paths. An address is one only where a folder is called like its scheme."""
     guess, folder_of = _guesses()
-    for path in guess(arguments):
+
+    def is_there(word: str) -> bool:
+        with suppress(Unjudged):
+            return any(os.path.isfile(os.path.join(folder, one)) for one in spellings(word) for folder in folders)
+        return True
+
+    for path in guess(arguments, is_there):
         scheme = folder_of(path)
         if not scheme or any(os.path.lexists(os.path.join(folder, scheme)) for folder in folders):
             yield path
 
 
 @cache
-def _guesses() -> "tuple[Callable[[Mapping[str, Any]], Iterator[str]], Callable[[str], str]]":
+def _guesses() -> "tuple[Callable[[Mapping[str, Any], Callable[[str], bool]], Iterator[str]], Callable[[str], str]]":
     from rightcall.executor.guesses import address_folder, guessed_paths  # late: as above
 
     return guessed_paths, address_folder
@@ -421,6 +427,8 @@ def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator
         if reader.drives and any(":" in one for one in read):
             bare = (one[found.end() :] for one in read if (found := _DRIVE.match(one)) is not None)
             read = dict.fromkeys((*read, *(spelt for one in bare for spelt in spellings(one))))
+        if foreign:
+            read = (*read, *_from_base(read, bases))
         led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
     except Unjudged:
         yield _Path(written, NOWHERE, True)
@@ -438,6 +446,16 @@ def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator
             yield from (_Path(written, name.replace(os.sep, "/"), linked) for name in _names_below(named, base))
             for name in _names_below(named, above) if above else ():
                 yield _Path(written, os.path.join(above, name).replace(os.sep, "/"), linked)
+
+
+def _from_base(read: Iterable[str], bases: tuple[str, ...]) -> Iterator[str]:
+    """Whole paths as somebody reads them who joins them to a folder: `/state/x` is `state/x` to `path.join` of Node.
+    Where nothing is called like its first name, nothing is there."""
+    for one in read:
+        if one[:1] == "/" and (bare := one.lstrip("/")):
+            first = bare.partition("/")[0]
+            if any(os.path.lexists(f"{base}/{first}") for base in bases):
+                yield bare
 
 
 def _names_below(whole: str, base: str) -> Iterator[str]:

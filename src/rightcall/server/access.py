@@ -52,12 +52,11 @@ from rightcall.server.addresses import (
     readable_by,
     with_headers,
 )
+from rightcall.server.held import PREFIX, Held
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-PREFIX: Final = "rct_"
-"""How every token of a caller begins, so that secret scanners and our own redaction know one."""
 MOST: Final = 1_000
 """Tokens of one store: a server keeps all of them at hand."""
 LONGEST_NOTE: Final = 200
@@ -252,6 +251,7 @@ Reason = Literal[
     "foreign_origin",
     "not_local",
     "not_found",
+    "token_in_body",
     "bad_request",
     "slow_head",
     "slow_body",
@@ -393,6 +393,7 @@ class Guard:
         self._access = access
         self._callers = callers
         self._speakers = speakers or Speakers(lambda: DEFAULT_POLICY)
+        self._held = Held(access.token, self._speakers)
         self._refused = refused
         self._wrong = 0
         self._told_at = -_QUIET_SECONDS
@@ -416,9 +417,11 @@ class Guard:
                 await _send_document(send, document)
                 return
         complaint = complaint or await self._enter(scope, found)
-        if complaint is None:
-            await self._app(scope, receive, send)
+        searched = receive if complaint is not None else await self._held.searched(receive, scope["headers"])
+        if complaint is None and searched is not None:
+            await self._app(scope, searched, send)
         else:
+            complaint = complaint or Complaint(400, "token_in_body", _TOKEN_IN_BODY)
             self._refused(complaint[1])
             await send_error(send, *complaint)
 
@@ -528,14 +531,9 @@ class Guard:
     def _holds_token(self, scope: Scope) -> bool:
         """Whether a token is left in a path once the one it began with was taken off. Headers that hold one end
         here."""
-        own, path = self._access.token, scope["path"]
-        if f"/{PREFIX}" in path or (own is not None and own in path):
-            return True
-        speakers = self._speakers
-        if not speakers.is_on:
-            return False
-        scope["headers"] = [one for one in scope["headers"] if not speakers.is_held_in(one[1])]
-        return speakers.is_held_in(scope["raw_path"]) or speakers.is_held_in(scope.get("query_string", b""))
+        scope["headers"] = self._held.without(scope["headers"])
+        addresses = (scope["raw_path"], scope.get("query_string", b""))
+        return f"/{PREFIX}" in scope["path"] or any(map(self._held.is_in, addresses))
 
     async def _of(self, token: bytes, *, anything: bool = False) -> Entered | Refusal | None:
         """Who comes with a token of the store; in a header, `anything`, also with one of an identity provider."""
@@ -613,6 +611,10 @@ _NO_TOKEN = (
 _LOG_IN = (
     "the access token is missing, wrong, revoked or expired: send one of the identity provider as `Authorization: "
     "Bearer TOKEN`, or one of this server as the header x-rightcall-token"
+)
+_TOKEN_IN_BODY = (
+    "the body of this request holds an access token for this server, which is passed on to nobody: take the token out "
+    "of the message, or of the arguments"
 )
 _NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
 _UNAVAILABLE = Complaint(

@@ -37,8 +37,8 @@ from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
-from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
+from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
 from rightcall.server.metering import Spent

@@ -190,7 +190,8 @@ _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
 _ORDINARY = re.compile(r"[A-Za-z0-9_+=,()/.-]*[A-Za-z0-9_+=,()/-]")
 # these are compiled when first needed, which is hardly ever
-_ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/\\?#]*)?([^?#]*)"
+_ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/?#]*)?([^?#]*)"
+_ADDRESS_FROM_HERE = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix)://(?=[^/\\])"
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _ANY_VARIABLE = r"(?a:\$\{\w+:?[-=+]([^{}]*)\}|(?:(?<=[^/])(?:\$\{\w+\}|\$\w+)|\$\{\w+\}(?=[^./])))"
@@ -495,6 +496,11 @@ def _unmarked(path: str) -> str:
     return above + slash + re.split("[?#]", name, maxsplit=1)[0]
 
 
+def _cut(path: str) -> str:
+    """What stands before a query or a fragment of an address, wherever that begins: `x#L1/`."""
+    return re.split("[?#]", path, maxsplit=1)[0] if "?" in path or "#" in path else path
+
+
 def _opened_by_editor(path: str) -> str:
     """`vscode://file/srv/x` is `/srv/x`."""
     found = re.fullmatch(_EDITOR, path, re.DOTALL) if "://" in path else None
@@ -505,6 +511,18 @@ def _addressed(path: str) -> str:
     """`file:///srv/x?y` is `/srv/x`."""
     found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if ":" in path else None
     return path if found is None else found[1]
+
+
+def _joined(path: str) -> str:
+    """An address without the lines and tabs in it, which whoever reads addresses leaves out."""
+    plain = re.sub("[\t\r\n]", "", path)
+    return plain if plain != path and re.match(_ADDRESS, plain.lstrip()) else path
+
+
+def _addressed_from_here(path: str) -> str:
+    """`file://private/x` is `private/x` to whoever only takes the scheme away."""
+    found = re.match(_ADDRESS_FROM_HERE, path) if ":" in path else None
+    return path if found is None else path[found.end() :]
 
 
 def _decoded(path: str) -> str:
@@ -540,12 +558,12 @@ def _in_plain_signs(path: str) -> str:
 
 
 _WAYS = (
-    _bare, _expanded, _from_here, _without_variables, _addressed, _opened_by_editor, _unmarked, _decoded, _separated,
-    _trimmed, _in_plain_signs,
+    _bare, _expanded, _from_here, _without_variables, _joined, _addressed, _addressed_from_here, _opened_by_editor,
+    _unmarked, _cut, _decoded, _separated, _trimmed, _in_plain_signs,
 )  # fmt: skip
 
 
-_WAYS_WITHOUT_CUTS = tuple(way for way in _WAYS if way not in (_unmarked, _trimmed))
+_WAYS_WITHOUT_CUTS = tuple(way for way in _WAYS if way not in (_unmarked, _cut, _trimmed))
 _MOST_ROUNDS = 4
 _CLIMBS = r"\A/*(?:\.\./)+"
 
