@@ -89,7 +89,9 @@ def component(name: str) -> Component:
     >>> component("README.md"), component("Prod.ENV").secret, component(".git").rule
     (Component(rule=None, secret=False, hidden=False), True, 'path:internal')
     """
-    if name.isascii() and "\\" not in name and ":" not in name and "\0" not in name and name:
+    if not name:  # between two slashes
+        return PLAIN
+    if name.isascii() and "\\" not in name and ":" not in name and "\0" not in name:
         low = name.lower()
         if (low[0] not in _FIRST or not low.startswith(_STARTS)) and (low[-1] not in _LAST or not low.endswith(_ENDS)):
             return PLAIN
