@@ -39,6 +39,7 @@ from rightcall.console.people import (
     LINK_SECONDS,
     PREFIX,
     add_person,
+    giver_of,
     identified_people,
     local_person,
     make_link,
@@ -370,7 +371,13 @@ def _list(found: tuple[list[Credential], list[Credential]], options: Namespace) 
 
     def lines(style: Style) -> list[str]:
         cells = [
-            [render_name(one.person), one.may, moment(one.made)[:16], render_name(one.by), str(sessions[one.person])]
+            [
+                render_name(one.person),
+                one.may,
+                moment(one.made)[:16],
+                render_name(giver_of(one)),
+                str(sessions[one.person]),
+            ]
             for one in known
         ]
         return [*table(["person", "may", "added (UTC)", "by", "sessions"], cells, style, left=4), _people(known)]
@@ -391,4 +398,4 @@ def _revoke(store: Store, options: Namespace) -> int:
 
 
 def _record(one: Credential) -> dict[str, Any]:
-    return {"person": one.person, "may": one.may, "made": moment(one.made), "by": one.by}
+    return {"person": one.person, "may": one.may, "made": moment(one.made), "by": giver_of(one)}

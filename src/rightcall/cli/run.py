@@ -94,7 +94,7 @@ def run(options: Namespace) -> int:
     from rightcall.executor.executor import Executor
     from rightcall.executor.pipeline import answered, nobody_answered
     from rightcall.models import RepairModel
-    from rightcall.record.memory import existing_folder
+    from rightcall.record.premises import existing_folder
 
     if not 0 <= options.wait <= _LONGEST_WAIT:
         raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")
