@@ -23,7 +23,7 @@ from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import give_grant
 from rightcall.record.calls import call
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import CallBody, NoteBody, encode
+from rightcall.record.tables import CallBody, EndBody, NoteBody, Tables, encode
 from support.approvals import START, approval_of
 from support.consoles import Browser
 
@@ -385,6 +385,24 @@ def test_a_tool_of_a_client_is_told_by_what_passed_the_proxy(bob: Browser, store
     assert f'href="/calls/{number}"' in why
     assert "The model's client runs this tool; RightCall repairs and records its calls." in unescape(page)
     assert "its client runs it" in bob.get("/tools?text=sum_up").text
+
+
+def test_a_tool_that_a_program_runs_with_its_own_functions_is_not_called_unknown(
+    bob: Browser, store: MemoryStore
+) -> None:
+    body = CallBody("ada", "forecast", {}, "ab" * 32, "allow", "stage:own")
+
+    def ran(tables: Tables) -> None:
+        tables.append("end", tables.append("begin", 0, encode(body)), encode(EndBody("success", 1.0)))
+
+    store.transact(ran)
+    refused = CallBody("ada", "rocket", {}, "ab" * 32, "deny", "unknown_tool")
+    store.transact(lambda tables: tables.append("refused", 0, encode(refused)))
+    ours, nobodys = (unescape(bob.get(f"/tools/one?name={name}").text) for name in ("forecast", "rocket"))
+    assert "A program or a host outside of this console runs this tool." in ours
+    assert "Nothing here runs this tool, so RightCall refuses its calls." in nobodys
+    listed = bob.get("/tools").text
+    assert ("its program runs it" in listed, "no tool here has this name" in listed) == (True, True)
 
 
 def test_rules_of_a_tool_are_told_in_words(bob: Browser) -> None:
