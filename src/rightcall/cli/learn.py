@@ -337,6 +337,7 @@ def _record(learned: Learned) -> dict[str, Any]:
 def record_of(one: Proposal) -> dict[str, Any]:
     """A proposal as `--json` prints it."""
     told: dict[str, Any] = to_builtins(one)
+    del told["parts"]  # only the trial needs them
     told["rule"] = _rule(one) if one.is_rule else advice_of(one)
     told["examples"] = [example._asdict() for example in one.examples]
     return told

@@ -63,7 +63,7 @@ from rightcall.policy.settings import (
 from rightcall.policy.tightening import ignored_keys, tighten
 from rightcall.policy.trust import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import store_path
+from rightcall.record.premises import store_path
 from rightcall.tools.code.structure import has_parser
 from rightcall.types import Effect
 

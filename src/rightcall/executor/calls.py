@@ -235,13 +235,16 @@ def _strategy(verdict: Verdict) -> StrategyName:
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    beside = request.commanded or request.findings or request.origin
+    beside = request.commanded or request.command_paths or request.findings
     turn = str(redactor.label(request.turn)) if request.turn else ""
+    server = ("", "")
+    if request.origin is not None:
+        server, beside = (request.origin.server, request.origin.digest), beside or request.linked or request.outside
     if not (request.paths or request.inner or request.asks or request.rehearse or request.approval or beside):
         plain = Inputs(
             own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
             unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired, turn=turn,
-            guesses=request.guesses,
+            guesses=request.guesses, server=server,
         )  # fmt: skip
         return NO_INPUTS if plain == NO_INPUTS else plain
 
@@ -261,7 +264,7 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
         guesses=request.guesses, outside=request.outside, linked=request.linked, inner=request.inner,
         approval=request.approval, partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
         findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
-        server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
+        server=server,
         turn=turn,
     )  # fmt: skip
 

@@ -29,16 +29,6 @@ from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, place_policy
-from rightcall.record.memory import (
-    Premises,
-    existing_folder,
-    found_folder,
-    held_folders,
-    listed,
-    open_store,
-    store_path,
-    store_place,
-)
 from rightcall.record.notes import (
     PlanStep,
     Routed,
@@ -51,6 +41,16 @@ from rightcall.record.notes import (
     note_step,
     packs_digest,
     policy_note,
+)
+from rightcall.record.premises import (
+    Premises,
+    existing_folder,
+    found_folder,
+    held_folders,
+    listed,
+    open_store,
+    store_path,
+    store_place,
 )
 from rightcall.record.tables import Store
 from rightcall.tools.functions import LocalTool, local_tool, tool

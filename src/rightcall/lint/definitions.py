@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, cast
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -342,10 +343,14 @@ def _look_up(reference: str, root: Schema) -> tuple[Schema, Steps]:
     if not reference.startswith("#"):
         return {}, ()
     found: Any = root
-    steps: list[str] = []
+    steps: list[str | int] = []
     for piece in reference[1:].split("/")[1:]:
-        key = piece.replace("~1", "/").replace("~0", "~")
-        found = cast("dict[str, Any]", found).get(key) if isinstance(found, dict) else None
+        key: str | int = unquote(piece).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found)):
+            key = int(key)
+            found = cast("list[Any]", found)[key]
+        else:
+            found = cast("dict[str, Any]", found).get(key) if isinstance(found, dict) else None
         steps.append(key)
     return as_schema(found), tuple(steps)
 

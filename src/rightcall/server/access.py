@@ -305,7 +305,10 @@ _KEY_HEADERS = (_AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
 """Where clients put the key of an upstream, and people the only token that they have."""
 _PREFIX = PREFIX.encode()
 _READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER, *_KEY_HEADERS}
+_KEYS = frozenset(_KEY_HEADERS)
 _OPERATOR = Entered("", operator=True)
+_BY_DEFAULT = {caller: Entered(caller, operator=True) for caller in (DEFAULT, *DEFAULTS.values())}
+"""Who comes with the server's own token, or where none is needed."""
 
 
 def new_token() -> str:
@@ -401,10 +404,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        found: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            if name in _READ:
-                found.setdefault(name, []).append(value)
+        found = _looked_at(scope["headers"])
         complaint = self._stranger(scope, found)
         if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
             send = with_headers(send, readable_by(page))
@@ -470,6 +470,8 @@ class Guard:
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
         if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
             return Complaint(403, "wrong_caller", _WRONG_CALLER.format(caller))
+        if speaker is _OPERATOR:
+            speaker = _BY_DEFAULT[caller]
         enter(scope, speaker if speaker.caller else Entered(caller, *speaker[1:]))
         return None
 
@@ -489,16 +491,15 @@ class Guard:
     async def _speaker(self, scope: Scope, found: Found) -> Entered | Refusal | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
         first, slash, rest = scope["raw_path"][1:].partition(b"/")
-        given: list[Entered | Refusal | None] = []
         in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
-            given.append(in_path)
-        headers = found.get(_TOKEN_HEADER, ())
-        given += [await self._of_header(token) for token in (*headers, *self._keys(scope, found))]
-        if not given:
-            return _OPERATOR if self._access.token is None else None
+        headers, keys = found.get(_TOKEN_HEADER, ()), [] if _KEYS.isdisjoint(found) else self._keys(scope, found)
+        if not headers and not keys:
+            return in_path or (_OPERATOR if self._access.token is None else None)
+        given: list[Entered | Refusal | None] = [] if in_path is None else [in_path]
+        given += [await self._of_header(token) for token in (*headers, *keys)]
         if len(given) == 1:
             return given[0]
         entered = [one for one in given if isinstance(one, Entered)]
@@ -558,6 +559,18 @@ class Guard:
             requests = "1 request" if self._wrong == 1 else f"{self._wrong} requests"
             _log.warning("rejected %s with a wrong token since the last such line", requests)
             self._wrong, self._told_at = 0, now
+
+
+def _looked_at(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+    """The headers that decide who comes in, each with all its values."""
+    alone = dict(headers)
+    if len(alone) == len(headers):  # none is there twice
+        return {name: [alone[name]] for name in _READ.intersection(alone)}
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        if name in _READ:
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _who(entered: Entered) -> tuple[str, bool, tuple[str, str]]:
