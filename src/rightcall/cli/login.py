@@ -101,8 +101,8 @@ def _caller(options: Namespace) -> str:
     """Whose login is meant; empty: everybody's. Raises InputError."""
     if options.person is None:
         return options.caller or ""
-    from rightcall.identity.callers import caller_for, subject_in
     from rightcall.identity.vault import Vault
+    from rightcall.policy.types import caller_for, subject_in
 
     policy, vault = policy_of(options), Vault()
     url, issuers = policy.servers[options.name].url, [one.issuer for one in policy.identity]
@@ -247,7 +247,7 @@ def describe_login(login: "Login") -> str:
 
 
 def _shown_caller(caller: str) -> str:
-    from rightcall.identity.callers import subject_in
+    from rightcall.policy.types import subject_in
 
     subject = subject_in(caller)
     return f"{subject} of {caller.partition('#')[0]}" if subject else caller

@@ -29,7 +29,7 @@ from rightcall.executor.request import Occasion
 from rightcall.executor.rights import NOT_TOLD
 from rightcall.executor.toolbox import Equipped, Missing, Pair, Toolbox, full_name, names_meant, other_names
 from rightcall.policy.settings import Policy, Rights, Server
-from rightcall.policy.types import Decision, Request
+from rightcall.policy.types import Decision, Request, caller_for
 from rightcall.record.admission import Admission, ApprovalQuestion
 from rightcall.record.tables import CallBody, Tables
 from rightcall.tools.functions import LocalTool
@@ -113,8 +113,6 @@ class Servers:
         """One for all callers; one for each, where any server knows its callers by a login of each (`per_caller`)."""
         whose = ""
         if any(one.per_caller for one in self._door.policy.servers.values()):
-            from rightcall.identity.callers import caller_for  # late: few servers do
-
             identity = identity_now()
             whose = caller_for(*identity) if identity[0] else caller
         with self._choosing:

@@ -52,18 +52,6 @@ def check_caller(name: str, others: Collection[str] = (), what: str = "caller") 
         )
 
 
-def caller_for(issuer: str, subject: str) -> str:
-    """The caller of a login that belongs to one person, whom an identity provider knows: several may be one caller of
-    the policy."""
-    return f"{issuer}#{subject}"
-
-
-def subject_in(caller: str) -> str:
-    """Of such a caller; empty for one of the policy."""
-    issuer, _, subject = caller.partition("#")
-    return subject if issuer.startswith(("https://", "http://")) else ""
-
-
 # ── refusals ──
 
 Why = Literal[

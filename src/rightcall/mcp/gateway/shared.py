@@ -39,6 +39,7 @@ from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, 
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow, Session, SessionExpired, spawn
 from rightcall.mcp.upstream import Opening, Upstream, envelope_for, headers_for
+from rightcall.policy.types import caller_for
 from rightcall.record.notes import remember_tools
 
 ABILITIES: Final = (
@@ -278,8 +279,6 @@ class SharedGateway:
         provider says who it is: several may be one caller."""
         if not any(one.per_caller for one in self.door.policy.servers.values()):
             return group
-        from rightcall.identity.callers import caller_for  # late: few servers do
-
         issuer, subject = identity_now()
         return replace(group, caller=caller_for(issuer, subject) if issuer else caller)
 
