@@ -32,7 +32,7 @@ FURTHER: dict[str, tuple[Edit, str]] = {
     # names and patterns
     "allow one tool only": (policy("allow", ["look"]), "refused"),
     "allow nothing": (policy("allow", []), "refused"),
-    "allow by the end of a name": (policy("allow", ["*ook", "sa*", "re*", "sh", "get", "note"]), "refused"),
+    "allow by the end of a name": (policy("allow", ["*ook", "*ad"]), "refused"),
     "deny beats allow": (both(policy("allow", ["*"]), policy("deny", ["no*"])), "refused"),
     "deny all of a server": (policy("deny", ["files/*"]), "refused"),
     "deny one tool everywhere": (policy("deny", ["look", "files/look"]), "refused"),
