@@ -301,7 +301,8 @@ def advice_of(one: Proposal) -> str:
         )
     values = ", ".join(_name(text) for text in one.shown[:3])
     return (
-        f"`{_name(one.place)}` of {_name(one.tool)} gets values such as {values}; say in its description what it takes"
+        f"models pass different wrong values for `{_name(one.place)}` of {_name(one.tool)}, such as {values}; "
+        "say in its description what it takes"
     )
 
 

@@ -782,7 +782,7 @@ def _existing(options: Namespace) -> str:
     file = os.path.realpath(path)
     if problem := lost(file):
         raise unusable(file, problem, way_out(file), "replaced")
-    if not os.path.exists(path):
+    if not os.path.exists(path) or not os.path.getsize(path):
         record = "" if options.store else "Record a call with `rightcall run ping '{}'`, or start `rightcall serve`. "
         raise StoreError(
             f"no audit log at {path}: nothing is recorded there yet. {record}"

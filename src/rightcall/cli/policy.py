@@ -331,6 +331,10 @@ def _model(model: RouterModel, place: KeyPath) -> Found:
 
 def _llm_notes(llm: LlmSettings) -> Found:
     yield from _model(llm, ("gate", "llm"))
+    yield (
+        ("gate", "llm"),
+        "hooks, `wrap` and the gateway never ask it; each process has its own budget",
+    )
     if not is_loopback(urlsplit(llm.url).hostname or ""):
         yield ("gate", "llm", "url"), "calls that cannot be repaired are sent there, with their arguments"
     if llm.key_env and not os.environ.get(llm.key_env):

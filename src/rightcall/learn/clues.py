@@ -27,7 +27,7 @@ Kind = Literal[
     "format",  # a call that was written in a way nobody reads
     "missing",  # a tool that does not exist
     "switch",  # a tool that is called where another one is meant
-    "unclear",  # an argument that is wrong in ever other ways
+    "unclear",  # an argument that gets many different wrong values
 ]
 RULES: Final[tuple[Kind, ...]] = ("name", "alias", "value", "default", "form")
 """The kinds that a pack can hold. The others are advice."""

@@ -163,7 +163,7 @@ class _Meanings:
         """How probable it is that one more correction means this, where it is a matter of chance; else 0."""
         place = key.tool, key.place
         noisy = self._unsettled[place] >= max(_NOISY, _NOISY_SHARE * self._compared[place])
-        if not noisy and not any(map(_is_ever_other, self._unclear.get(place, ()))):
+        if not noisy and not any(map(_is_varied, self._unclear.get(place, ()))):
             return 0.0
         return self._meant[place][meant] / self._meant[place].total()
 
@@ -290,7 +290,7 @@ def _switched(book: Book) -> Iterator[Proposal]:
 
 
 def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
-    """Arguments that are wrong in ever other ways."""
+    """Arguments that get many different wrong values."""
     explained: dict[tuple[str, str], int] = {}
     for one in known:
         if one.kind in ("value", "form", "alias"):
@@ -299,11 +299,11 @@ def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
         for support in meant.values():
             rest = support.total - explained.get((key.tool, key.place), 0)
             often = min(rest, support.counted) >= _UNCLEAR and rest >= _UNCLEAR_SHARE * book.calls[key.tool]
-            if often and _is_ever_other(support):
+            if often and _is_varied(support):
                 yield _made(key, None, support, book, None, 0)
 
 
-def _is_ever_other(support: Support) -> bool:
+def _is_varied(support: Support) -> bool:
     """Whether an argument gets many different wrong values, and none of them too often."""
     shown = support.shown
     return len(shown) >= _UNCLEAR_VALUES and max(shown.values()) <= _UNCLEAR_MOST * support.total
