@@ -228,7 +228,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
-    if "." in name or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description)):
+    if "." in name or argument.kind == "boolean" or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description)):
         return
     long = _LETTERS.get(name) if argument.kind == "string" else None
     long = long or (None if says_nothing(name) else _written_out(name))
@@ -256,7 +256,12 @@ def _written_out(name: str) -> str | None:
         return None
     if len(unknown) + len(consonants) < 2 and not _SURE & {*unknown}:
         return None
-    return "_".join(_SHORT.get(word, word) if word in unknown else word for word in words).replace(" ", "_")
+    if "robots" in words:
+        return None  # `robots.txt` is the name of a file
+    long = " ".join(_SHORT.get(word, word) if word in unknown else word for word in words).split()
+    if "_" in name or name == name.lower():
+        return "_".join(long)
+    return long[0] + "".join(word.title() for word in long[1:])
 
 
 # ── the list ──
