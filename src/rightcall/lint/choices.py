@@ -154,7 +154,7 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
 def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
     if not lead and (is_example(text, start) or re.search(r"\bformat(?:ted as)? $", text[:start])):
         return []
-    if re.search(r"\bdefaults?(?: to| is)?\s*[:=]?\s*$", text[:start], re.IGNORECASE) or _MEDIA_TYPE.search(listed):
+    if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed):
         return []
     inside = text[max(0, start - 1) : start]
     if _OPEN.match(text, end) or (inside in ("[", "{") and '"' in listed):
@@ -169,6 +169,10 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
 
 
+_NOT_ALL: Final = re.compile(
+    r"\b(?:defaults?(?: to| is)?|other (?:values|options))\s*[:=]?\s*$|\bor [`'\"][^`'\"\n]{0,20}[:{*]", re.IGNORECASE
+)
+"""What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
     r"\b(?:custom|any other|others?|also accepts?|and so on)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"

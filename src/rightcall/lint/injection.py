@@ -141,7 +141,7 @@ _BLOB: Final = re.compile(
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
 )
 _CONVERSATION: Final = re.compile(
-    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat|"
+    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
     r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
     r"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\bsystem prompt\b|\bchain[- ]of[- ]thought\b|"
     r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b",

@@ -66,7 +66,7 @@ _SURE: Final = word_set(
 """Those that one alone is enough of."""
 _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
-_EXPLAINED: Final = {"q": frozenset(("query",)), "qty": frozenset(("quantity", "number"))}
+_EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
 """Short names that everybody knows, once the text has one of these words."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
@@ -149,7 +149,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return ("RC111", "differ only in singular and plural") if alike else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
-    if alike and affix(left, right) and not _numbered(left, right) and (mine[0] != theirs[0] or mine[-1] != theirs[-1]):
+    if alike and affix(left, right) and not _numbered(left, right) and (mine[:1] != theirs[:1] or mine[-1:] != theirs[-1:]):
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
         return "RC117", "mean the same"
@@ -166,7 +166,7 @@ def _one_meaning(left: str, right: str) -> bool:
     if len(mine) == len(theirs) == 1:
         short, long = sorted((mine[0], theirs[0]), key=len)
         return _SHORT.get(short) == long or (short != long and short in _TWINS.get(long, ()))
-    return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value", "info", "detail"}
+    return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value"}
 
 
 _TWINS_TEXT = """
@@ -228,7 +228,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
-    if not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description)):
+    if "." in name or argument.kind == "boolean" or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description)):
         return
     long = _LETTERS.get(name) if argument.kind == "string" else None
     long = long or (None if says_nothing(name) else _written_out(name))
@@ -256,7 +256,12 @@ def _written_out(name: str) -> str | None:
         return None
     if len(unknown) + len(consonants) < 2 and not _SURE & {*unknown}:
         return None
-    return "_".join(_SHORT.get(word, word) if word in unknown else word for word in words).replace(" ", "_")
+    if "robots" in words:
+        return None  # `robots.txt` is the name of a file
+    long = " ".join(_SHORT.get(word, word) if word in unknown else word for word in words).split()
+    if "_" in name or name == name.lower():
+        return "_".join(long)
+    return long[0] + "".join(word.title() for word in long[1:])
 
 
 # ── the list ──

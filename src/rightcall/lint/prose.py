@@ -155,12 +155,12 @@ _OTHER_FORMS: Final = re.compile(
     r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
     r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
-    r"[`'\")] or [`'\"(]|\bor (?:[`'\"]|YYYY)",
+    r"[`'\")] or [`'\"(]|\b(?:or|use) (?:[`'\"]|YYYY)",
     re.IGNORECASE,
 )
 """The value may have another form as well."""
 _IS_CASE: Final = re.compile(
-    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,60}$", re.IGNORECASE
+    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$", re.IGNORECASE
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
 _LOCAL_TIME: Final = re.compile(
@@ -189,8 +189,9 @@ _FORMATS: Final = (
 )  # fmt: skip
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
+    ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
     ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
-                              r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|\bISO[- ]?639-1|"
+                              r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|"
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
@@ -500,6 +501,7 @@ _IS_TEXT: Final = re.compile(
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
+_AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b", re.IGNORECASE)
 _DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
 """Numbers that are often sent as text, so that no digit is lost."""
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
@@ -509,6 +511,8 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
     if kind == "string" and plain:
+        if _AS_TEXT.search(text):
+            return
         if _IS_NUMBER.match(text) and _DECIMALS.isdisjoint(words_of(argument.name)):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
@@ -561,6 +565,7 @@ _TOLD_UNIT: Final = re.compile(
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
+_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
 _UNITS_TEXT = """
     ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
     B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
@@ -581,7 +586,8 @@ def _unit(argument: Argument, text: str) -> Iterator[Hit]:
         return
     words = words_of(argument.name)
     for units in _UNITS:
-        named = {units[word] for word in words[-1:] if word in units and len(word) > 1}
+        last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
+        named = {units[last]} if last in units and len(last) > 1 else set[str]()
         told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
         if named and told and not named & told:
             yield Hit(
@@ -630,6 +636,10 @@ def _is_nullable(argument: Argument) -> bool:
     return (isinstance(kinds, list) and "null" in kinds) or listed or argument.part.get("nullable") is True
 
 
+_OF_PART: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+ ?\(|\b(?:each|includes?|contains?|with)\b", re.IGNORECASE)
+"""What follows is said of a part of the value."""
+
+
 def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if tool.is_strict or tool.ruled:
         return
@@ -641,7 +651,7 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             text,
             re.IGNORECASE,
         )
-        if found is not None:
+        if found is not None and _OF_PART.search(text[: found.start()]) is None:
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is required, and the text says {quote_text(found[0])}",
@@ -656,9 +666,10 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             text,
             re.IGNORECASE,
         )
-        near = text[max(0, found.start() - 40) : found.end() + 40] if found is not None else ""
-        case = re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE)
-        if found is not None and case is None and _IS_CASE.search(text[: found.start()]) is None:
+        if found is None or _OF_PART.search(text[: found.start()]) or _IS_CASE.search(text[: found.start()]):
+            return
+        near = text[max(0, found.start() - 40) : found.end() + 40]
+        if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE):
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is optional, and the text says {quote_text(found[0].strip())}",

@@ -20,8 +20,8 @@ MOST_LEVELS: Final = 5
 MOST_BRANCHES: Final = 4
 MOST_CHOICES: Final = 60
 MOST_ARGUMENTS: Final = 25
-_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
-_FOREIGN: Final = {
+TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
+FOREIGN: Final = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",
 }  # fmt: skip
@@ -214,7 +214,7 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
-_COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
+COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
 
 
 def _part(path: Steps, part: Schema) -> Iterator[Hit]:
@@ -235,7 +235,7 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
         for name in as_list(part.get("required"))
         if isinstance(name, str) and name not in as_schema(part.get("properties"))
     ]
-    plain = _COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
+    plain = COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
     if unknown and plain:
         yield Hit(
             "RC403",
@@ -254,9 +254,9 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
     kind = part.get("type")
     kinds = cast("list[object]", kind) if isinstance(kind, list) else [kind]
     for one in kinds:
-        if isinstance(one, str) and one not in _TYPES:
-            if one.lower() in _TYPES or one.lower() in _FOREIGN:
-                right = one.lower() if one.lower() in _TYPES else _FOREIGN[one.lower()] or "nothing: leave `type` out"
+        if isinstance(one, str) and one not in TYPES:
+            if one.lower() in TYPES or one.lower() in FOREIGN:
+                right = one.lower() if one.lower() in TYPES else FOREIGN[one.lower()] or "nothing: leave `type` out"
                 yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
             else:
                 yield Hit(
@@ -460,7 +460,7 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
         )
 
 
-_OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *_COMPOSED))
+_OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *COMPOSED))
 _MAPS: Final = word_set(
     "header headers metadata variables labels tags env environment properties params parameters args arguments payload "
     "data values attributes extra custom context json record fields config"

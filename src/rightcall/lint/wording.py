@@ -340,7 +340,8 @@ def _is_pair(one: Argument, other: Argument) -> bool:
 
 
 _IS_FORM: Final = re.compile(
-    r"\bhex\b|\bdigits?\b|\bformat|yyyy|\biso \d|\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\."
+    r"\bhex\b|\bdigits?\b|\bseparated\b|\b(?:list|array) of\b|\bformat|yyyy|\biso \d|"
+    r"\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\."
 )
 
 
@@ -482,6 +483,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
 def _mentioned(text: str) -> list[str]:
     """The names that a text uses as those of arguments: called so, or set to a value."""
     called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
-    named = [name for words, name in called if "option" not in words or len(words_of(name)) > 1]
+    loose = ("option", "flag")
+    named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
     return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT])]
