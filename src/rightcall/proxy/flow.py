@@ -309,8 +309,6 @@ class Flow:
             for text in answer.texts:
                 text.give_back()
                 answer.did += text.did
-            if not faulty:
-                answer.settle_calls()
         if self.broken or self.own or (self.uncalled and not faulty):
             return
         for event in self._queue:
