@@ -2,7 +2,7 @@
 Over all four APIs, streaming and not."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -18,13 +18,11 @@ from rightcall.record.value import read_value
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
-from support.proxies import Got, Rig, post, serving
+from support.proxies import CHAT, MESSAGES, OLLAMA, RESPONSES, Got, Rig, post, request_for, serving
 from support.scripted.server import Answer, Dies, NativeCall, ScriptedUpstream, Text, Usage
-from support.wires.chat import TOOLS
 
 pytestmark = pytest.mark.promise("H-03", "R-08")
 
-CHAT, RESPONSES, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"
 PATHS = [CHAT, RESPONSES, MESSAGES, OLLAMA]
 LIMITS = {CHAT: "length", RESPONSES: "incomplete", MESSAGES: "max_tokens", OLLAMA: "length"}
 UNCLOSED = NativeCall("weather", '{"city": "Bern"')
@@ -36,8 +34,8 @@ BERN = [("weather", {"city": "Bern"})]
 class Site:
     """The whole server with its store, in front of a scripted upstream."""
 
-    def __init__(self, rig: Rig, store: MemoryStore, recording: Recording) -> None:
-        self.upstream, self.address = rig.upstream, rig.address
+    def __init__(self, rig: Rig, store: MemoryStore, recording: Recording, server: ExitStack) -> None:
+        self.upstream, self.address, self._server = rig.upstream, rig.address, server
         self.store, self._recording = store, recording
 
     def ask(self, path: str, stream: bool, *answers: Answer | Dies, **more: Any) -> Got:
@@ -45,6 +43,7 @@ class Site:
         return post(self.address, path, request_for(path, stream) | more)
 
     def records(self) -> list[CallRecord]:
+        self._server.close()  # a record is made after the answer
         self._recording.stop()
         return self.store.look(find_calls)
 
@@ -58,21 +57,10 @@ def site(watcher: Any = None, **settings: Any) -> Iterator[Site]:
         service = assemble(
             upstream.address, load_policy(None), Options(**settings), Access(None, bound_to="127.0.0.1"), parts
         )
-        with serving(service.app) as address:
-            yield Site(Rig(upstream, address, upstream.address), store, recording)
+        with ExitStack() as server:
+            address = server.enter_context(serving(service.app))
+            yield Site(Rig(upstream, address, upstream.address), store, recording, server)
     recording.stop()
-
-
-def request_for(path: str, stream: bool) -> dict[str, Any]:
-    tools = json.decode(TOOLS)
-    said = [{"role": "user", "content": "Weather in Bern?"}]
-    if path == RESPONSES:
-        flat = [{"type": "function", **tool["function"]} for tool in tools]
-        return {"model": "m", "input": said, "tools": flat, "stream": stream}
-    if path == MESSAGES:
-        own = [{"name": one["function"]["name"], "input_schema": one["function"]["parameters"]} for one in tools]
-        return {"model": "m", "max_tokens": 100, "messages": said, "tools": own, "stream": stream}
-    return {"model": "m", "messages": said, "tools": tools, "stream": stream}
 
 
 def message(path: str, got: Got, stream: bool) -> Message:

@@ -205,6 +205,7 @@ _RIGHT = Verdict(True, None)
 
 _FAULTS = {
     "internal": "in RightCall itself",
+    "stopped": "ended: the server was stopped before the answer was complete",
     "refused": "refused: it cannot be passed on",
     "paused": "refused: all calls are paused; `rightcall resume{}` lets them run again",
 }

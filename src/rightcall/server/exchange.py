@@ -482,6 +482,10 @@ class Answering:
         except HttpError as error:
             kind: FaultKind = error.kind if error.kind != "tls" else "unreachable"
             await self._break_off(editor.break_off(), kind, str(error))
+        except asyncio.CancelledError as why:
+            if "gone" in why.args:
+                raise
+            await self._break_off(editor.break_off(), "stopped", STOPPED)
         except TooLong:
             message = f"{self.client.upstream} sent an event or a call that does not end"
             await self._break_off(editor.break_off(), "too_large", message)
@@ -544,8 +548,10 @@ log = logging.getLogger("rightcall")
 
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 """What OpenAI's and Anthropic's own clients look for before they try again by themselves."""
-_STATUS = {"timeout": 504, "internal": 500}
+_STATUS = {"timeout": 504, "internal": 500, "stopped": 503}
 
+
+STOPPED = "RightCall was stopped before this answer was complete. Start it again, then repeat the request."
 
 PAUSED = "All tool calls are paused by the operator. Do not retry; no model is asked until the operator resumes."
 
@@ -677,7 +683,7 @@ class _Exchange:
         except asyncio.CancelledError as why:
             if "gone" in why.args:
                 raise Gone from None
-            raise
+            await self._fail("stopped", STOPPED)
         except Exception:  # an error of ours must not leave the client without an answer
             log.exception("rightcall: a request failed")
             await self._fail("internal", "RightCall could not handle this request; its log says more")

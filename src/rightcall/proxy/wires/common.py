@@ -134,7 +134,7 @@ class Event:
 WireName = Literal["openai_chat", "openai_responses", "anthropic", "ollama"]
 Choice = Literal["auto", "none", "required"]
 
-FaultKind = Literal["unreachable", "timeout", "broken", "too_large", "refused", "internal"]
+FaultKind = Literal["unreachable", "timeout", "broken", "too_large", "refused", "internal", "stopped"]
 """What went wrong between us and the model's server."""
 
 
