@@ -22,13 +22,16 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
-from rightcall.record.memory import Held, is_moved
+from rightcall.record.premises import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
     from rightcall.executor.patterns import Ground as Patterned
 
 _encode = json.Encoder(order="deterministic").encode
+
+_BLANK = sha256()
+"""To be copied, which takes half as long as a new one."""
 
 MOST_PATHS = 1000
 """In one call: each is resolved while others wait."""
@@ -129,7 +132,9 @@ def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Cano
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
     raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
-    return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
+    digest = _BLANK.copy()
+    digest.update(raw)
+    return Canonical(raw, digest.hexdigest(), json.decode(raw)["arguments"])
 
 
 def attempt_request(make: Callable[[], Request]) -> Request | Decision:
@@ -249,11 +254,13 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     """With the paths, commands and addresses in its arguments."""
     toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
     arguments, rights = request.arguments, request.rights
-    base, paths, alone = "", tuple[_Path, ...](), False
+    base, alone = "", False
+    paths: tuple[_Path, ...] = ()
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
         reader = _Reader(sought.foreign, guesses, ground.above)
-        base, paths, alone = _paths(_places(tool, arguments, inner, bases if guesses else ()), bases, reader)
+        places = _places(tool, arguments, inner, bases if guesses else ())
+        base, paths, alone = _paths(places, bases, reader, ground.held if sought.foreign else ())
     findings, commanded, visible = (), (), ()
     if sought.judged:
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders), ground.called)
@@ -308,12 +315,16 @@ def _guesses() -> "tuple[Callable[[Mapping[str, Any], Callable[[str], bool]], It
     return guessed_paths, address_folder
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
-    """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
-    root, bases, alone = "", tuple[str, ...](), True
+def _paths(
+    written: Iterator[str], folders: tuple[str, ...], reader: _Reader, held: tuple[Held, ...] = ()
+) -> tuple[str, tuple[_Path, ...], bool]:
+    """Where they lead, after the folder that they are below; and whether no file was seen that has a second name.
+    `held`: folders of which it is looked afterwards whether they have moved."""
+    root, alone = "", True
+    bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
-        names = names_if_straight(folders[0], one) if len(folders) == 1 else 0
+        names = names_if_straight(folders[0], one, held) if len(folders) == 1 else 0
         alone = alone and names == 1
         if names:
             root = folders[0]

@@ -249,10 +249,11 @@ def _is_ordinary(written: str) -> bool:
     return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
 
 
-def names_if_straight(root: str, written: str) -> int:
+def names_if_straight(root: str, written: str, held: tuple[tuple[str, int, int], ...] = ()) -> int:
     """How many names the file has to which a path leads, where the path has one reading and leads from the root to just
     where its names say: 1 where nothing is there. Then the root is its own true folder too, and need not be followed:
-    most paths. 0 for any other."""
+    most paths. 0 for any other. `held`: folders, with device and number, of which whoever asks sees to it afterwards
+    that they are still the same."""
     if written[:1] == "/" or len(written) > LONGEST or not _is_ordinary(written):
         return 0
     whole = f"{root}/{written}"
@@ -261,7 +262,7 @@ def names_if_straight(root: str, written: str) -> int:
     try:
         found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
     except FileNotFoundError:
-        return 1 if _is_straight_above(root, whole) else 0
+        return 1 if _is_straight_above(root, whole, held) else 0
     except (OSError, ValueError):
         found = -1
     if found < 0:
@@ -277,7 +278,7 @@ def names_if_straight(root: str, written: str) -> int:
     return 1 if stat.S_ISDIR(seen.st_mode) else seen.st_nlink
 
 
-def _is_straight_above(root: str, whole: str) -> bool:
+def _is_straight_above(root: str, whole: str, held: tuple[tuple[str, int, int], ...]) -> bool:
     """The same for the folders above what is not there, of which the lower ones may not be there either. This is what a
     name costs that a model has made up, so the system is asked as little as can be."""
     above = whole.rpartition("/")[0]
@@ -295,7 +296,8 @@ def _is_straight_above(root: str, whole: str) -> bool:
             return False
         finally:
             os.close(found)
-    return _is_true(root)
+    seen = _TRUE.get(root)
+    return (seen is not None and (root, *seen) in held) or _is_true(root)
 
 
 def _is_true(folder: str) -> bool:
