@@ -22,8 +22,8 @@ from rightcall.record.counts import Part, Tally
 from rightcall.record.rollup.periods import count_window
 from rightcall.record.tables import Tables
 
-MOST: Final = 100_000
-"""Records that are read for proof: about half a second."""
+MOST: Final = 50_000
+"""Records that are read for proof: about a quarter of a second."""
 PROMPT: Final = 2000
 """Tokens of the prompt that another try sends again, where nobody says how many: records hold no prompts."""
 _OPEN: Final = frozenset(
