@@ -22,8 +22,8 @@ from rightcall.learn.sites import Sites
 from rightcall.policy.types import SECOND, Grant
 from rightcall.proxy.gates import Gates, Provenance, Settler, notes
 from rightcall.record.admission import give_grant
-from rightcall.record.memory import guarded_paths, store_path
 from rightcall.record.notes import Decider, note_policy, policy_note
+from rightcall.record.premises import guarded_paths, store_path
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
 from rightcall.record.verify import prune

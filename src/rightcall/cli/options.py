@@ -638,7 +638,7 @@ def database_of(options: Namespace) -> str:
     Where the store is on a server, this is where the rest lies that stays on its machine."""
     if options.store is not None and not is_server(options.store):
         return options.store
-    from rightcall.record.memory import store_path
+    from rightcall.record.premises import store_path
 
     path = store_path(policy_of(options), policy_path(options), options.root)
     if (folder := found_in(options)) is not None:
@@ -665,7 +665,7 @@ def found_in(options: Namespace) -> str | None:
     if options.store is not None:
         return None
     from rightcall.policy.trust import speak_on_stderr
-    from rightcall.record.memory import found_folder
+    from rightcall.record.premises import found_folder
 
     speak_on_stderr()
 

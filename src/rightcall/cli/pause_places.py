@@ -119,7 +119,7 @@ def _policy_beyond(folder: str) -> str | None:
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
-    from rightcall.record.memory import found_folder
+    from rightcall.record.premises import found_folder
 
     nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
     try:

@@ -31,7 +31,7 @@ from rightcall.learn.sites import Sites
 from rightcall.learn.tally import Group, Tally
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import guarded_paths, store_path
+from rightcall.record.premises import guarded_paths, store_path
 from rightcall.record.tables import AuditEntry
 
 EXAMPLES = """\

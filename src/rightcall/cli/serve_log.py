@@ -205,6 +205,7 @@ _RIGHT = Verdict(True, None)
 
 _FAULTS = {
     "internal": "in RightCall itself",
+    "stopped": "ended: the server was stopped before the answer was complete",
     "refused": "refused: it cannot be passed on",
     "paused": "refused: all calls are paused; `rightcall resume{}` lets them run again",
 }
@@ -275,7 +276,7 @@ def _entry(did: Did, body: CallBody, told: _Told, form: Form) -> str:
     who += [f"as {escaped(body.caller, 40)}"] if body.caller != CALLER else []
     about = escaped(body.tool, 60) or "(no name)"
     about += f" ({', '.join(who)})" if who else ""
-    why = _why(did, body)
+    why = _why(did, body, told)
     return form.entry(told.when, word, f"{about}: {form.style.tint(why, 'dim')}" if why else about)
 
 
@@ -283,25 +284,25 @@ def _fields(did: Did, body: CallBody, told: _Told) -> dict[str, Any]:
     """The same for a program."""
     return {
         "tool": body.tool, "written": body.written or body.tool, "repairs": body.repairs, "problems": body.problems,
-        "reason": _reason(did, body), "confidence": body.confidence, "model": body.model, "caller": body.caller,
+        "reason": _reason(did, body, told), "confidence": body.confidence, "model": body.model, "caller": body.caller,
         "wire": told.wire, "stream": told.stream,
     }  # fmt: skip
 
 
-def _why(did: Did, body: CallBody) -> str:
+def _why(did: Did, body: CallBody, told: _Told) -> str:
     if did.fate in ("repaired", "lifted") and body.repairs:
         changes = [_change(one) for one in body.repairs[:_MOST]]
         more = len(body.repairs) - _MOST
         return "; ".join([*changes, *([f"and {many(more, 'more repair')}"] if more > 0 else [])])
-    return _reason(did, body)
+    return _reason(did, body, told)
 
 
-def _reason(did: Did, body: CallBody) -> str:
+def _reason(did: Did, body: CallBody, told: _Told) -> str:
     """Why a call was left as it is, or what else there is to say of it."""
     if did.fate == "left" and body.problems:
         shown = "; ".join(escaped(_problem(one), 100) for one in body.problems[:3])
         return f"{shown}; passed on unchanged"
-    return did.why
+    return did.why(observe=told.observe)
 
 
 def _problem(problem: dict[str, str]) -> str:

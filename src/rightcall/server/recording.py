@@ -35,10 +35,10 @@ from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
-from rightcall.record.calls import Fit
+from rightcall.record.fates import Fit
 from rightcall.record.identity import Identified, wrong_with
-from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
+from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
 from rightcall.server.metering import Spent
@@ -99,8 +99,9 @@ class Metrics:
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
-        for rule in cast("tuple[str, ...]", get("rightcall.repair.rules", ())):
-            self._repairs[rule] += 1
+        if "rightcall.repair.rules" in told:
+            for rule in cast("tuple[str, ...]", told["rightcall.repair.rules"]):
+                self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
 

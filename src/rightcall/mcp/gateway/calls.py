@@ -144,7 +144,7 @@ class Judging:
 
     async def _made_ready(self, caller: str, space: str) -> None:
         """The tools of one server for one caller; all calls that need them wait for the same work."""
-        now = self._table.version, self._door.policy.digest
+        now = self._table.version, self._door.current.digest
         if self._ready.get((caller, space)) == now:
             return
         key = caller, space, now
@@ -230,8 +230,7 @@ class Calls:
         return await self._run(passage, call, meant, upstream, exchange)
 
     async def read(self, exchange: Exchange) -> ToolCall:
-        """Raises Refused for what is no call, or can be read in two ways."""
-        called_by(exchange)
+        """Raises Refused for what is no call, or can be read in two ways. That it has a name was seen before."""
         call = await self._judging.read(exchange)
         if call is None or not isinstance(call.name, str):
             raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
@@ -419,7 +418,7 @@ class Calls:
         def forget() -> None:
             self._door.ended(passage, ok=False, error=NO_ANSWERS)
 
-        digest = self._door.policy.digest
+        digest = self._door.current.digest
 
         async def barred() -> Answer | None:
             again = await self._barred(digest, call, meant, exchange)
