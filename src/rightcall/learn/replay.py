@@ -306,8 +306,8 @@ class Replay:
         return placed[1]
 
     def _is_same(self, new: Ruling, old: Ruling) -> bool:
-        """Whether it is one policy, with the same packs."""
-        return {**new.packs, **old.beside} == dict(old.packs)
+        """Whether it is one policy, with the same packs, under one version."""
+        return new.version == old.version and {**new.packs, **old.beside} == dict(old.packs)
 
     def _make(self, body: CallBody, old: Ruling) -> _Made | Missing:
         new = self._new(old, body)

@@ -23,8 +23,8 @@ from rightcall.record.fates import UNDONE, rule_of
 from rightcall.record.rollup.periods import count_window
 from rightcall.record.tables import Tables
 
-MOST: Final = 100_000
-"""Records that are read for proof: about half a second."""
+MOST: Final = 50_000
+"""Records that are read for proof: about a quarter of a second."""
 PROMPT: Final = 2000
 """Tokens of the prompt that another try sends again, where nobody says how many: records hold no prompts."""
 _OPEN: Final = frozenset(
