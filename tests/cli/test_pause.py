@@ -120,7 +120,7 @@ def test_a_store_that_an_untrusted_policy_names_is_told_as_not_reached_unless_ev
     done = run("pause", "--everywhere", "--by", "anna", columns=300)
     assert done.code == 0
     assert "was not reached" not in done.err
-    assert stop_at(EVERYWHERE) is not None
+    assert stopped(EVERYWHERE) is not None
     assert run("resume", "--everywhere", "--by", "anna").code == 0
 
 

@@ -168,7 +168,7 @@ def test_what_many_tools_have_in_common_is_told_once() -> None:
     [
         ("tools.json", '{"tools": [\n  {"name": "x",\n]}', r"tools.json:3: not valid JSON"),
         ("tools.jsonl", '{"name": "x"}\n{', r"tools.jsonl:2: not valid JSON"),
-        ("tools.toml", "a = ", r"tools.toml: not valid TOML"),
+        ("tools.toml", "a = ", r"tools.toml:1: not valid TOML"),
         ("tools.toml", "a = 1", r"expected a table \[tools.NAME\]"),
         ("tools.json", "[]", r"no tool definitions found"),
         ("tools.py", "", r"rightcall lint --module"),

@@ -311,16 +311,9 @@ def from_toml_file(path: str | PathLike[str]) -> list[PackTool]:
     name = fspath(path)
     if not name.endswith(".toml"):
         raise ToolError(f"{name!r:.120} is not a tool: a path to tools must end in .toml")
-    import tomllib  # late: most catalogues come as dicts
+    from rightcall.catalog.toml import Source  # late: most catalogues come as dicts
 
-    try:
-        with open(name, "rb") as file:
-            document = tomllib.load(file)
-    except OSError as fault:
-        raise ToolError(f"the file of tools cannot be read: {fault.strerror}", source=name) from fault
-    except ValueError as fault:  # not UTF-8, or not TOML; the message says where
-        raise ToolError(f"not valid TOML: {fault}", source=name) from fault
-    return from_toml(document, name)
+    return from_toml(Source.read(name, ToolError, "file of tools").parse(), name)
 
 
 def from_toml(document: Mapping[str, Any], source: str) -> list[PackTool]:

@@ -10,7 +10,6 @@ fail over a typing error.
 
 import os
 import re
-import tomllib
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
+from rightcall.catalog.toml import Source
 from rightcall.cli.options import database_of, is_server, policy_of, policy_path, server_of
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.trust import folder_stop, listed, recall, stopped
@@ -276,9 +276,9 @@ def _said_path(file: str) -> str | None:
     except (OSError, ValueError):
         return None
     try:
-        table: Any = tomllib.loads(text).get("audit")
+        table: Any = Source(file, PolicyError, text).parse().get("audit")
         path = table.get("path") if isinstance(table, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - whatever it holds
-    except (ValueError, RecursionError):
+    except PolicyError:
         path = _scanned_path(text)
     return os.path.join(os.path.dirname(file), path) if isinstance(path, str) and path and "\0" not in path else None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 from urllib.parse import unquote
@@ -18,7 +17,7 @@ from msgspec import Struct
 from rightcall.base.text import escaped
 from rightcall.catalog.sources import SCHEMA_KEYS
 from rightcall.catalog.tidy import Schema, as_list, as_schema
-from rightcall.catalog.toml import key_lines, line_of
+from rightcall.catalog.toml import Source, key_lines, line_of
 from rightcall.errors import ConfigError
 from rightcall.hosts.install.edits import Node, NotReadable, TooDeep, read
 from rightcall.lint.findings import Steps
@@ -180,10 +179,7 @@ def _read_lines(path: str, text: str) -> Document:
 
 
 def _read_toml(path: str, text: str) -> Document:
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as fault:
-        raise ConfigError(f"not valid TOML: {fault}", source=path) from None
+    document = Source(path, ConfigError, text).parse()
     tables = document.get("tools")
     if not isinstance(tables, Mapping) or not tables:
         raise ConfigError("no tools found: expected a table [tools.NAME] for each tool", source=path)

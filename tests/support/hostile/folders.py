@@ -274,7 +274,7 @@ def a_policy_of_great_depth(it: Trap) -> None:
 
 @trap
 def a_policy_with_a_key_of_many_parts(it: Trap) -> None:
-    it.policy(".".join("a" * 400_000) + " = 1\n")
+    it.policy(".".join("a" * 150_000) + " = 1\n")
 
 
 @trap
