@@ -161,6 +161,10 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     return None
 
 
+_HEADS: Final = frozenset((("type",), ("name",), ("id",), ("kind",)))
+"""Names alone that are another thing than `field_type`, `input_name` and the like."""
+
+
 def _numbered(left: str, right: str) -> bool:
     return any(word.isdigit() for word in (*words_of(left), *words_of(right)))
 
