@@ -103,6 +103,8 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
             if sized or IS_CASE.search(text[: found.start()]):
                 return
+            if pattern == "^[A-Z]{2}$" and not {"lang", "language"}.isdisjoint(words_of(f"{argument.name} {found[0]}")):
+                pattern = "^[a-z]{2}$"
             shown = pattern and not ("#" in pattern and _BARE_HEX.search(text))
             advice = f'add "pattern": "{pattern}"' if shown else _PATTERN_ADVICE
             yield Hit(

@@ -149,16 +149,16 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return ("RC111", "differ only in singular and plural") if alike else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
-    if (
-        alike
-        and affix(left, right)
-        and not _numbered(left, right)
-        and (mine[:1] != theirs[:1] or mine[-1:] != theirs[-1:])
-    ):
+    apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
+    if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
         return "RC117", "mean the same"
     return None
+
+
+_HEADS: Final = frozenset((("type",), ("name",), ("id",), ("kind",)))
+"""Names alone that are another thing than `field_type`, `input_name` and the like."""
 
 
 def _numbered(left: str, right: str) -> bool:
