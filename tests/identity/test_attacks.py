@@ -246,7 +246,7 @@ def test_a_page_to_log_in_that_could_cheat_is_shown_to_nobody(world: World, name
 @pytest.mark.parametrize("path", [RESOURCE, METADATA, "/register", "/token"])
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{", b"HTTP/1.1 200 O"])
 def test_a_slow_answer_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch, path: str, head: bytes) -> None:
-    monkeypatch.setattr("rightcall.identity.documents.SECONDS", 0.15)
+    monkeypatch.setattr(sys.modules[Reach.__module__], "SECONDS", 0.15)
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as slow:
 

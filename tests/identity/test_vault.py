@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -150,7 +151,7 @@ def test_a_login_that_moves_from_the_keyring_to_a_file_leaves_nothing_there(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, kind: type[Ring]
 ) -> None:
     for name in ("_KEYRING_SECONDS", "_CLEARING_SECONDS"):
-        monkeypatch.setattr(f"rightcall.identity.vault.{name}", 0.05)
+        monkeypatch.setattr(sys.modules[Vault.__module__], name, 0.05)
     first, later = Ring(), kind()
     kept = Vault(vault.folder, lambda: first).write(login_for(), Secrets("old-access", "old-refresh"))
     assert (kept.keeping, len(first.kept)) == ("keyring", 1)

@@ -19,7 +19,8 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
 from support.proxies import CHAT, MESSAGES, OLLAMA, RESPONSES, Got, Rig, post, request_for, serving
-from support.scripted.server import Answer, Dies, NativeCall, ScriptedUpstream, Text, Usage
+from support.scripted.server import Answer, Dies, NativeCall, Raw, ScriptedUpstream, Text, Usage
+from support.wires.chat import chunk
 
 pytestmark = pytest.mark.promise("H-03", "R-08")
 
@@ -38,7 +39,7 @@ class Site:
         self.upstream, self.address, self._server = rig.upstream, rig.address, server
         self.store, self._recording = store, recording
 
-    def ask(self, path: str, stream: bool, *answers: Answer | Dies, **more: Any) -> Got:
+    def ask(self, path: str, stream: bool, *answers: Answer | Dies | Raw, **more: Any) -> Got:
         self.upstream.play(answers)
         return post(self.address, path, request_for(path, stream) | more)
 
@@ -155,3 +156,45 @@ def test_a_whole_call_of_a_server_that_never_says_the_end_passes() -> None:
         whole = Answer([NativeCall("weather", '{"city": "Bern"}', pieces=6)])
         got = one.ask(CHAT, True, Dies(whole, after=5, silent=True))
         assert calls(CHAT, got, True) == BERN
+
+
+# ── what only a client stumbles over ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.parametrize("retry", [0, 1])
+def test_two_calls_of_one_id_are_told_apart(path: str, stream: bool, retry: int) -> None:
+    both = [NativeCall("weather", {"city": "Bern"}, "c1"), NativeCall("weather", {"city": "Chur"}, "c1")]
+    with site(retry=retry) as one:
+        found = message(path, one.ask(path, stream, Answer(list(both))), stream).calls
+        assert found[0].id == "c1"
+        assert len({call.id for call in found}) == 2
+        assert [record.rule for record in one.records()][::-1] == ["proxy:right", "proxy:repaired"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("observe", [False, True])
+def test_arguments_that_are_an_object_become_the_text_that_clients_of_this_api_read(
+    stream: bool, observe: bool
+) -> None:
+    given = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": {"city": "Bern"}}}
+    with site(observe=observe) as one:
+        if stream:
+            pieces = [chunk({"tool_calls": [{"index": 0, **given}]}), chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+            raw = Raw(b"".join(pieces), content_type="text/event-stream")
+        else:
+            said = {"role": "assistant", "content": None, "tool_calls": [given]}
+            answer = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
+            raw = Raw(json.encode(answer))
+        (call,) = message(CHAT, one.ask(CHAT, stream, raw), stream).calls
+        assert call.arguments == ({"city": "Bern"} if observe else '{"city":"Bern"}')
+
+
+def test_a_call_of_twenty_megabytes_is_recorded_beside_others() -> None:
+    with site() as one:
+        parts = [NativeCall("weather", {"city": "x" * 10_000_000, "days": 3}) for _ in range(2)]
+        one.ask(CHAT, False, Answer([*parts, RIGHT]))
+        records = one.records()
+        assert [record.rule for record in records] == ["proxy:right", "proxy:left", "proxy:left"]  # they are too long
+        assert all(len(json.encode(record.emission)) < 100_000 for record in records[1:])

@@ -626,7 +626,7 @@ def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
     missing = None if toolbox.servers is None else toolbox.servers.missing(name)
     if missing is not None:
         hint = _AFTER_LOGIN if missing.awaits_login else _COMES_BACK
-        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing.told}", hint)
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not available: {missing.told}", hint)
     from rightcall.gate.examples import unknown_tool_hint
 
     names = [one.tool.name for one in toolbox.usable(rights)]

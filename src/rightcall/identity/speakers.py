@@ -217,7 +217,7 @@ def readings(text: bytes) -> tuple[bytes, ...]:
 
 def unescaped(body: bytes) -> bytes:
     """JSON in which no character of a token is written in another way."""
-    return body if b"\\u00" not in body else _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), body)
+    return body if body.find(b"\\u00") < 0 else _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), body)
 
 
 def _named(body: bytes) -> _Named:

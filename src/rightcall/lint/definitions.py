@@ -320,7 +320,7 @@ def _below(raw: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Argume
         target, steps = _look_up(reference, walk.root)
         inner = _Walk(walk.root, walk.left, walk.seen | {reference})
         if target:
-            yield from _below(target, (*path[: _root_length(path, walk)], *steps), depth, inner)
+            yield from _below(target, (*path[: _root_length(path)], *steps), depth, inner)
             return
     if "properties" in raw or any(isinstance(raw.get(word), list) for word in ("anyOf", "oneOf", "allOf")):
         yield from _branches(raw, path, depth, walk)
@@ -336,9 +336,8 @@ def _branches(raw: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Arg
             yield from _below(as_schema(branch), (*path, keyword, number), depth, walk)
 
 
-def _root_length(path: Steps, walk: _Walk) -> int:
+def _root_length(path: Steps) -> int:
     """Where the schema of the tool begins in a path: before its first keyword that holds schemas."""
-    del walk
     for at, step in enumerate(path):
         if step in ("properties", "$defs", "definitions", "anyOf", "oneOf", "allOf"):
             return at

@@ -7,13 +7,13 @@ would have to repair is what a model gets wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
 from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
-from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
+from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, join_names, quote_name, word_set
 
@@ -149,7 +149,12 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return ("RC111", "differ only in singular and plural") if alike else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
-    if alike and affix(left, right) and not _numbered(left, right) and (mine[:1] != theirs[:1] or mine[-1:] != theirs[-1:]):
+    if (
+        alike
+        and affix(left, right)
+        and not _numbered(left, right)
+        and (mine[:1] != theirs[:1] or mine[-1:] != theirs[-1:])
+    ):
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
         return "RC117", "mean the same"
@@ -228,7 +233,11 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
-    if "." in name or argument.kind == "boolean" or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description)):
+    if (
+        "." in name
+        or argument.kind == "boolean"
+        or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
+    ):
         return
     long = _LETTERS.get(name) if argument.kind == "string" else None
     long = long or (None if says_nothing(name) else _written_out(name))
@@ -408,12 +417,3 @@ def _style(name: str) -> str:
     if "-" in name and "_" not in name:
         return "kebab-case"
     return "camelCase" if "_" not in name and "-" not in name else ""
-
-
-def same_word(left: str, right: str) -> bool:
-    """Whether two words are the same for a reader of names."""
-    return singular(left) == singular(right) or same_meaning(left, right)
-
-
-def names_in(tools: Iterable[ToolView]) -> frozenset[str]:
-    return frozenset(tool.name for tool in tools)

@@ -50,6 +50,8 @@ class Building(Struct, eq=False):
     arguments: Any = None
     pieces: list[str] = []
     settled: bool = False
+    is_twin: bool = False
+    """Whether another call of the answer has the same id, so that clients could not tell their results apart."""
     _judged: tuple[Call | None, Did] | None = None
 
     def add(self, delta: Delta) -> None:
@@ -78,7 +80,7 @@ class Building(Struct, eq=False):
     def judged(self, settler: Settler, end: End) -> tuple[Call | None, Did]:
         """The call in its place, or None where it stays; and what was done. Asked once, since every time counts."""
         if self._judged is None:
-            self._judged = settler.native(self.name, self.written(), self.id, end)
+            self._judged = settler.native(self.name, self.written(), None if self.is_twin else self.id, end)
         return self._judged
 
     def settle(self, call: Call | None) -> None:
@@ -100,6 +102,7 @@ class Answer:
 
     def __init__(self, settler: Settler, is_at_limit: Callable[[], bool]) -> None:
         self.calls: dict[Any, Building] = {}
+        self.ids: set[str] = set()
         self.texts: list[Prose] = []
         self.broken: list[Verdict] = []
         self.finish: Delta | None = None
@@ -379,7 +382,8 @@ class Flow:
     def _told(self, answer: Answer, building: Building, result: str | None) -> tuple[Call, str]:
         verdict = answer.verdict(building)
         name = building.name if isinstance(building.name, str) else ""
-        call_id = building.id if isinstance(building.id, str) and building.id else (self.settler.new_id or str)()
+        given = building.id if isinstance(building.id, str) and not building.is_twin else ""
+        call_id = given or (self.settler.new_id or str)()
         call = Call(name, building.written(), call_id)
         if result is not None:
             return call, result
@@ -451,7 +455,8 @@ class Flow:
         building = answer.calls.get(delta.key)
         if building is None:
             answer.goes_on(with_call=True)
-            building = answer.calls[delta.key] = Building()
+            building = answer.calls[delta.key] = Building(is_twin=delta.id in answer.ids)
+            answer.ids |= {delta.id} if isinstance(delta.id, str) and delta.id else set()
         self._add(building, delta)
 
     def _more(self, delta: Delta) -> None:

@@ -178,6 +178,8 @@ class Did(NamedTuple):
     """The tool's name as the model wrote it."""
     said: Any = None
     """The arguments as the model wrote them, or the text of a call in the text."""
+    note: str = ""
+    """What was done beside its repairs."""
 
     @property
     def fit(self) -> Fit:
@@ -201,7 +203,7 @@ class Did(NamedTuple):
     def why(self, *, observe: bool) -> str:
         """What there is to say of it, where its repairs and problems do not; nothing that a model wrote."""
         if self.fate == "repaired":
-            return "" if self.verdict.repairs else "the call had no id, so no client could answer it; it was given one"
+            return self.note
         if self.fate != "left":
             words = FATES[self.fate]
             return (self.is_observed(observe=observe) and words.would_why) or words.why
@@ -238,6 +240,10 @@ def can_retry(verdict: Verdict) -> bool:
     return is_wrong(verdict) and verdict.retry
 
 
+NO_ID: Final = "the call had no id of its own, so no client could answer it; it was given one"
+BOXED: Final = "the arguments were an object, which clients of this API cannot read; they are JSON text now"
+
+
 class Settler:
     """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
 
@@ -254,6 +260,8 @@ class Settler:
         """Whether an answer begins inside of reasoning."""
         self.closed_alone: Callable[[], None] | None = None
         """Hears of an answer with a tag that closes reasoning which none had opened."""
+        self.text_arguments = False
+        """Whether the API has arguments as JSON text, which its clients read."""
         self.own: frozenset[str] = frozenset()
         """Tools that are run here, so that their calls never reach the client."""
 
@@ -281,12 +289,16 @@ class Settler:
         return (replace(verdict.call, id=given or (self.new_id() if self.new_id else None)), did)
 
     def _named(self, given: str | None, did: Did) -> tuple[Call | None, Did]:
-        """A right call without an id, where the API wants one: clients cannot answer it."""
+        """A right call that clients cannot read or answer all the same: without an id, where the API wants one, or with
+        an object where it has a text."""
         call = did.verdict.call
-        wanted = given is None and self.new_id is not None and not self.observes(did.verdict)
-        if not wanted or self.new_id is None or call is None or type(call.arguments) is not dict:
+        new = self.new_id() if given is None and self.new_id is not None else ""
+        boxed = self.text_arguments and not isinstance(did.said, str)
+        if not (new or boxed) or self.observes(did.verdict) or call is None or type(call.arguments) is not dict:
             return None, did
-        return replace(call, id=self.new_id()), did._replace(fate="repaired")
+        notes = [NO_ID] if new else []
+        note = "; ".join([*notes, BOXED] if boxed else notes)
+        return replace(call, id=new or given), did._replace(fate="repaired", note=note)
 
     def observes(self, verdict: Verdict) -> bool:
         """Whether this call is only looked at: all are, or the policy says so of the tool or of this door."""
@@ -506,6 +518,39 @@ def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
             digest = sha256(_sorted({"name": call.name, "arguments": given})).hexdigest()
     digest = digest or Written(did.verdict, did.written, did.said if isinstance(did.said, str) else None).digest
     return digest if redactor is None else redactor.keyed(digest.encode())
+
+
+HEAVY: Final = 250_000
+"""Characters of arguments with which a call does not wait for its record as it is: its values are cut there anyway."""
+
+
+def lighten(did: Did, redactor: Redactor) -> Did:
+    """The same with its long values cut, where it is so heavy that others would find no room beside it."""
+    verdict = did.verdict
+    call = verdict.call or verdict.found
+    if max(_length(did.said), _length(call.arguments if call is not None else None)) < HEAVY:
+        return did
+
+    def light(one: Call | None) -> Call | None:
+        return None if one is None else replace(one, arguments=shorten_value(one.arguments, redactor))
+
+    repairs = tuple(
+        replace(one, before=shorten_value(one.before, redactor), after=shorten_value(one.after, redactor))
+        for one in verdict.repairs[: MOST_TOLD + 1]
+    )
+    verdict = replace(verdict, call=light(verdict.call), found=light(verdict.found), unread=None, repairs=repairs)
+    return did._replace(said=shorten_value(did.said, redactor), verdict=verdict)
+
+
+def _length(value: Any, depth: int = 0) -> int:
+    """About how long it is: as long as its texts, and the number of everything else."""
+    if isinstance(value, str):
+        return len(value)
+    if not isinstance(value, (dict, list)) or depth > _DEEPEST:
+        return 1
+    holder = cast("dict[Any, Any] | list[Any]", value)
+    items = holder.values() if isinstance(holder, dict) else holder
+    return sum(_length(item, depth + 1) for item in items)
 
 
 def shorten_value(value: Any, redactor: Redactor) -> Any:

@@ -23,7 +23,7 @@ from msgspec import Struct, json
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
-from rightcall.record.identity import Identity, Origin, PrivateTexts, older
+from rightcall.record.identity import Identity, Origin, PrivateTexts, older, refuse_link
 from rightcall.record.jobs import Job, Keeper, Work, wake
 from rightcall.record.sqlite_file import (
     BELL,
@@ -628,6 +628,8 @@ class SqliteStore:
         for the folder as well, whichever store its policy names by then. `keep`: days after which records go, or 0."""
         self.clock = clock or SystemClock()
         self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
+        if self.path != os.path.abspath(path):
+            refuse_link(path, self.path, adopting=adopting is not None)
         self._forked = False
         self._runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=found, adopting=adopting is not None)

@@ -16,7 +16,7 @@ from math import inf
 from os import urandom
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import uvicorn
 from msgspec import Struct
@@ -354,7 +354,7 @@ def _chat_labels(facts: Facts) -> dict[str, Value]:
 # At Ctrl-C or SIGTERM nothing new is accepted, what runs may finish within the grace time, and then the application
 # closes what it has open. A second Ctrl-C ends at once.
 
-PATIENCE = {signal.SIGINT: -1.0, signal.SIGTERM: 1.0}
+PATIENCE: Final[Mapping[int, float]] = {signal.SIGINT: -1.0, signal.SIGTERM: 1.0}
 """Seconds in which a further signal means the same end. Ctrl-C is always a person; whoever ends a group of processes
 may tell each of them twice."""
 _LONGEST_PATIENCE = 5.0

@@ -111,6 +111,7 @@ class Asking:
         """What decides over the next answer. `used` are the tokens that its server has told of so far."""
         new_id = self.wire.new_id if self.wire.new_id() else None
         settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
+        settler.text_arguments = self.wire.text_arguments
         settler.reasoning = self.gate.policy.reasoning_for(self.gate.provider, self.asked.model)
         if settler.reasoning == "auto":
             if self._pupils.opens_reasoning(self.asked.model):
@@ -595,7 +596,7 @@ class Proxy:
         began = monotonic()
         wire = self._wire(scope)
         observe = self.options.observe or self.gates.watches
-        facts = Facts(wire.name if wire else "passed", self.gates.provider, observe=observe)
+        facts = Facts(wire.name if wire else "passed", self.gates.provider, self.upstream.host, observe=observe)
         with NO_SPAN if wire is None else self.telemetry.chat(facts.provider, scope["headers"]) as span:
             exchange = _Exchange(self, scope, receive, send, wire, facts)
             exchange.span = span

@@ -283,6 +283,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._feed(data)
         if self._pieces:
             self._hand_on()
+            self.cycle.message_event.set()
         if self._state is _State.HEAD and self._raw_bytes > self._most_head:
             self._send_away(self._large_head())
         elif self._state is _State.BODY and self._raw_bytes > 2 * self._body_bytes + _FRAMING:
@@ -423,7 +424,6 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        cycle.message_event.set()
 
     # what uvicorn calls
 

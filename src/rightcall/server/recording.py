@@ -34,7 +34,7 @@ from rightcall.policy.decide import next_day
 from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
-from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
+from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, lighten, notes
 from rightcall.record.fates import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
@@ -274,6 +274,8 @@ class Facts(Struct):
     wire: str
     """The API, or `passed` for paths that are none of a model's."""
     provider: str
+    upstream: str = ""
+    """Its host."""
     model: str = ""
     caller: str = ""
     identity: tuple[str, str] = NO_IDENTITY
@@ -502,7 +504,8 @@ class Recording:
         if not facts.did:
             return
         try:
-            self._take(facts, [weight_of(one) for one in facts.did])
+            light = replace(facts, did=[lighten(one, self.redactor) for one in facts.did])
+            self._take(light, [weight_of(one) for one in light.did])
         except Exception:  # an error of ours must not reach the answer
             self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")

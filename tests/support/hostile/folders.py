@@ -128,7 +128,7 @@ def a_provider_that_lets_anybody_in(it: Trap) -> None:
 
 @trap
 def a_record_on_a_server(it: Trap) -> None:
-    it.policy(f'[audit]\nurl = "postgresql://u:${{CANARY}}@127.0.0.1:{it.port}/x"\n')
+    it.policy(f'[store]\nurl = "postgresql://u@127.0.0.1:{it.port}/x"\n')
 
 
 @trap

@@ -206,6 +206,8 @@ class Wire(ABC):
     """What the paths end with at which a model is asked over this API."""
     prefix = "call_"
     """What the ids of calls begin with, as the API shapes them."""
+    text_arguments = False
+    """Whether arguments are JSON text, not an object."""
     streams = False
     """Whether an answer is streamed where the request does not say."""
     counts = ("prompt_tokens", "completion_tokens")
