@@ -84,7 +84,8 @@ def test_the_weights_fit_the_numbers_they_are_for() -> None:
         for at, (_, _, low, high) in enumerate(tree.nodes):
             assert all(at < one < nodes or -leaves <= one < 0 for one in (low, high))  # no way round in a circle
     assert all(math.isfinite(weight) for voice in weights.need.voices for weight in voice.words.weights.values())
-    assert all(map(math.isfinite, alone().weights.values()))
+    assert all(map(math.isfinite, alone().words.weights.values()))
+    assert len(alone().meaning.weights) == SIZE
 
 
 def test_all_weights_together_stay_below_fifteen_megabytes() -> None:
