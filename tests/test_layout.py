@@ -474,8 +474,19 @@ def test_a_hook_loads_nothing_that_only_another_call_or_another_process_needs(tm
     said = f"print(judge_event(options, {json.dumps(event).encode()!r}, lambda seconds: None))"
     _, loaded = [modules_after(f"{judged}; {said}") for _ in range(2)]  # the first makes the store
     assert {"rightcall.executor.door", "rightcall.policy.commands.judgement", "rightcall.record.sqlite"} <= loaded
-    heavy = {"asyncio", "inspect", "json", "logging", "pathlib", "queue", "typing_extensions", "urllib.parse"}
-    ours = {"executor.executor", "executor.messages", "gate.examples", "gate.judge", "hosts.hooks.lenient"}
+    heavy = {
+        "asyncio",
+        "inspect",
+        "json",
+        "logging",
+        "pathlib",
+        "platform",
+        "queue",
+        "typing_extensions",
+        "urllib.parse",
+    }
+    ours = {"catalog.rules", "executor.executor", "executor.messages", "gate.examples", "gate.judge"}
+    ours |= {"hosts.hooks.lenient", "record.memory"}
     assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()
 
 

@@ -105,6 +105,49 @@ def test_a_question_is_denied_on_a_phone(desk: Any) -> None:
     assert desk.status(question) == "denied"
 
 
+IN_SIGHT = """(() => { const one = document.querySelector("button[value=VALUE]"), at = one.getBoundingClientRect();
+    return at.bottom <= innerHeight && one.contains(document.elementFromPoint(at.x + at.width / 2, at.y + 9)) })()"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (360, 740)])
+def test_the_buttons_are_in_sight_without_scrolling_and_cover_nothing_at_the_end(
+    page: Page, busy: Busy, width: int, height: int
+) -> None:
+    page.size(width, height)
+    page.open(busy.url("question"))
+    for value in ("approve", "deny"):
+        assert page.run(IN_SIGHT.replace("VALUE", value)), value
+    page.run("scrollTo(0, document.documentElement.scrollHeight)")
+    bottoms = "['#answer', '.bar'].map(one => document.querySelector(one).getBoundingClientRect())"
+    form, bar = (page.run(f"{bottoms}[{at}].toJSON()") for at in (0, 1))
+    assert form["bottom"] <= bar["top"]
+    assert page.run(IN_SIGHT.replace("VALUE", "approve"))
+
+
+def test_a_long_call_is_approved_below_its_end_and_nowhere_before(desk: Any) -> None:
+    question = desk.ask({"path": "a.txt", "content": "\n".join(map(str, range(200)))})
+    page = desk.open(f"/inbox/{question}")
+    assert "Read it to the end" in page.text("main")
+    assert not page.run(IN_SIGHT.replace("VALUE", "approve"))
+    page.wait(READ)
+    page.run("scrollTo(0, document.documentElement.scrollHeight)")
+    assert page.run(IN_SIGHT.replace("VALUE", "approve"))
+    press_button(page, "approve")
+    assert desk.status(question) == "approved"
+
+
+def test_an_approval_that_nothing_has_used_is_taken_back_in_the_inbox(desk: Any) -> None:
+    question = desk.ask()
+    page = desk.open(f"/inbox/{question}")
+    press_button(page, "approve")
+    desk.open("/inbox")
+    page.loading(lambda: page.click(f"a[href='/inbox/{question}']"))
+    page.loading(lambda: page.click("button[value='take back']"))
+    assert desk.status(question) == "denied"
+    assert "denied" in page.text("#state")
+    assert page.troubles() == []
+
+
 def test_a_question_is_approved_with_the_keyboard_alone(desk: Any) -> None:
     question = desk.ask()
     page = desk.open("/inbox")

@@ -92,15 +92,28 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
 
 
 def lighten() -> None:
-    """Loads msgspec without `typing_extensions`, which it would load where that is installed, for names that `typing`
-    has since Python 3.11, and which takes as long to load as all of msgspec. Meanwhile no other thread can load it."""
+    """Loads msgspec without what it never uses: `typing_extensions`, which it would load where that is installed, for
+    names that `typing` has since Python 3.11; and, where no thread can see it, `platform`, which `uuid` asks for no
+    more than the system's name (from Python 3.13 on not even that). Meanwhile no other thread can load them."""
     if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
         return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    absent: dict[str, Any] = {"typing_extensions": None}
+    if sys.platform == "linux" and not {"platform", "uuid", "threading"} & sys.modules.keys():
+        absent["platform"] = _Linux
+    sys.modules.update(absent)
     try:
         import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
     finally:
-        del sys.modules["typing_extensions"]
+        for name in absent:
+            del sys.modules[name]
+
+
+class _Linux:
+    """What `uuid` wants of `platform`."""
+
+    @staticmethod
+    def system() -> str:
+        return "Linux"
 
 
 class LateLog:

@@ -267,4 +267,5 @@ def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: Scr
             env=environment(),
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, b"error: input or output failed: No space left on device\n")
+    told = b"error: cannot write the output: the disk is full; free some space and run it again\n"
+    assert (done.returncode, done.stderr) == (2, told)

@@ -87,7 +87,7 @@ Success Rate: -
 """
 PASSED = """\
 Through the Proxy:
-3 calls of qwen3:4b 2, \\u001b[31m\\u202eevil 1
+3 calls, by model: qwen3:4b 2, \\u001b[31m\\u202eevil 1
 left      ████████████████████  1
 repaired  ████████████████████  1
 right     ████████████████████  1

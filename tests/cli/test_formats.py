@@ -1,12 +1,15 @@
 """`rightcall formats`: the list, one format with its example, and every example read back."""
 
+import re
+
 import pytest
+from msgspec import json
 
 from rightcall import Gate
 from rightcall.cli.packs import words_filled
 from rightcall.gate.recover.machine import builtin_formats
 from rightcall.gate.recover.window import Format
-from support.cli import Runner
+from support.cli import ROOT, Runner
 
 FORMATS = builtin_formats()
 NO_CALL = {"hallucinated", "final_answer"}
@@ -98,3 +101,9 @@ def test_opening_words_are_never_broken_and_the_rest_is_counted() -> None:
     assert words_filled(("<c>", "<d>"), 7) == ["<c>", "<d>"]
     assert words_filled(words, 80, most=2) == ["<a b=  \\nlong opening word  … 2 more"]
     assert words_filled((), 80) == []
+
+
+def test_pages_name_as_many_formats_as_the_command(run: Runner) -> None:
+    count = len(json.decode(run("formats", "--json").out)["formats"])
+    for page in ("README.md", "docs/start/first-call.md", "docs/concepts/pipeline.md", "docs/faq.md"):
+        assert set(re.findall(r"(\d+) (?:text )?formats", (ROOT / page).read_text())) == {str(count)}, page

@@ -29,6 +29,20 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("audit", "tail"),
     ("audit", "verify"),
     ("stats",),
+    ("stats", "--value"),
+    ("replay",),
+    ("learn",),
+    ("lint", "--server", "x"),
+    ("lint", "a.txt"),
+    ("login", "x"),
+    ("login",),
+    ("logout", "x"),
+    ("people", "list"),
+    ("token", "list"),
+    ("status",),
+    ("tools",),
+    ("check", "code/read", '{"pth": "a.txt"}'),
+    ("resume",),
     ("pr", "list"),
     ("undo",),
     ("trust",),
@@ -68,13 +82,19 @@ def was_heard(listener: socket.socket) -> bool:
 
 
 @pytest.mark.promise("P-13")
+@pytest.mark.parametrize("commands", [COMMANDS[::3], COMMANDS[1::3], COMMANDS[2::3]], ids=["some", "others", "rest"])
 @pytest.mark.parametrize("name", sampled(TRAPS, 4))
 def test_nothing_leaves_a_hostile_folder_by_any_command(
-    name: str, it: Trap, listener: socket.socket, run: Runner, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    commands: tuple[tuple[str, ...], ...],
+    it: Trap,
+    listener: socket.socket,
+    run: Runner,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     TRAPS[name](it)
     before = looks(it.outside)
-    for words in COMMANDS:
+    for words in commands:
         given = [
             word.replace("OUTSIDE", str(it.outside)) if word != "SAVE" else SAVE.format(it.outside) for word in words
         ]
@@ -98,7 +118,9 @@ def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.promise("P-13")
-@pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--no-auth", "--port", "0", "--json"), ("init",)])
+@pytest.mark.parametrize(
+    "command", [("mcp", "--servers"), ("serve", "--no-auth", "--port", "0", "--json"), ("console", "link"), ("init",)]
+)
 def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     command: tuple[str, ...], it: Trap, listener: socket.socket
 ) -> None:
@@ -118,7 +140,7 @@ def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     _, err = process.communicate(sent, timeout=30)
     assert looks(it.outside) == before
     assert not was_heard(listener)
-    if command[0] != "init":
+    if command[0] in ("mcp", "serve"):
         told = err.decode()
         assert f"rightcall trust {it.root}/rightcall.toml" in told
         for key in ("policy.stage", "write.folders", "servers.x.command", "servers.y.url", "servers.y.headers.x"):

@@ -93,7 +93,7 @@ def test_a_fix_in_place_is_written_only_on_a_yes(run: Runner, file: Path) -> Non
 
 def test_a_fix_counts_what_the_next_run_finds(run: Runner, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
-    schema = {"type": "object", "required": ["sku", "depot"], "properties": {"sku": {"type": "string"}}}
+    schema = {"type": "object", "required": ["sku", "depot"], "properties": {"sku": {"type": "string"}, "bay": {}}}
     tool = {"name": "count_stock", "description": "Counts the pieces of an article in stock.", "parameters": schema}
     file.write_text(json.dumps([tool]))
     done = run("lint", str(file), "--fix", "--yes")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.identity.vault import Vault, Want
 from rightcall.record.sqlite import SqliteStore
 from support.authorities import Guarded, Provider, browse, browse_later, guarded
 from support.cli import Runner, environment, write_trusted
@@ -131,9 +132,42 @@ def test_what_is_wrong_is_told(run: Runner, words: tuple[str, ...], told: str) -
 def test_a_policy_that_was_only_found_logs_nobody_in(run: Runner, pair: tuple[Provider, Guarded]) -> None:
     with Path("rightcall.toml").open("a", encoding="utf-8") as file:
         file.write("# changed since\n")
-    done = run("login", "notes")
-    assert (done.code, pair[1].said) == (2, [])
-    assert "is not trusted" in done.err
+    for words in (("login", "notes"), ("login",), ("login", "other"), ("logout", "notes")):
+        done = run(*words)
+        assert (done.code, done.out, pair[1].said) == (2, "", [])
+        assert f"is not trusted, so its servers are not used: run `rightcall trust {Path.cwd()}" in done.err
+
+
+def test_a_provider_is_forgotten_on_purpose_alone(run: Runner, pair: tuple[Provider, Guarded]) -> None:
+    assert run("login", "notes", "--timeout", "5").code == 0
+    assert "pass `--yes`" in run("logout", "notes", "--forget").err
+    assert run("logout", "notes").code == 0
+    with guarded() as (other, _):
+        pair[1].metadata = {"authorization_servers": [other.url]}
+        assert "now names" in run("login", "notes", "--timeout", "5").err
+        done = run("logout", "notes", "--forget", "--yes")
+        assert (done.code, done.out) == (0, "notes: nobody was logged in. The next login may use any provider.\n")
+        assert run("login", "notes", "--timeout", "5").code == 0
+    assert "provider forgotten" in run("audit", "export").out
+
+
+def test_somebody_of_an_identity_provider_is_known_by_their_id(run: Runner, pair: tuple[Provider, Guarded]) -> None:
+    assert "needs `per_caller = true`" in run("login", "notes", "--person", "24-8").err
+    write_policy(pair[1], "per_caller = true\n")
+    assert "needs an identity provider" in run("login", "notes", "--person", "24-8").err
+    table = (
+        '[[identity]]\nissuer = "https://{}.example.org"\naudience = "g"\n[identity.map]\n"*" = {{ caller = "{}" }}\n'
+    )
+    write_policy(pair[1], f"per_caller = true\n{table.format('a', 'x')}")
+    done = run("login", "notes", "--person", "24-8", "--timeout", "5")
+    assert "logged in for 24-8 of https://a.example.org at" in done.out
+    assert [one.caller for one in Vault().logins()] == ["https://a.example.org#24-8"]
+    write_policy(pair[1], f"per_caller = true\n{table.format('a', 'x')}{table.format('b', 'y')}")
+    assert run("logout", "notes", "--person", "24-8").code == 0  # there is one such login
+    told = run("login", "notes", "--person", "24-8").err
+    assert "pass `--as 'https://a.example.org#24-8'` or `--as 'https://b.example.org#24-8'`" in told
+    want = Want(server="notes", url=pair[1].mcp, caller="https://a.example.org#two words")
+    assert want.command == "rightcall login notes --person 'two words'"
 
 
 def test_nobody_who_comes_back_is_told_after_a_while(

@@ -1,5 +1,6 @@
 """The command as a whole: help, versions, wrong usage, colours, and how it ends."""
 
+import errno
 import json
 import os
 import signal
@@ -127,7 +128,8 @@ def test_output_that_cannot_be_written_ends_with_2_and_the_reason() -> None:
             env=environment(),
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, b"error: input or output failed: No space left on device\n")
+    told = b"error: cannot write the output: the disk is full; free some space and run it again\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_a_program_can_talk_to_it_line_by_line_and_ctrl_c_ends_it_quietly() -> None:
@@ -277,3 +279,15 @@ def test_what_was_answered_before_an_interruption_is_written(run: Runner, monkey
     monkeypatch.setattr("rightcall.cli.demo.run", interrupted)
     done = run("demo")
     assert (done.code, done.out, done.err) == (130, "answered\n", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.EROFS, "cannot write ./rightcall.toml: the disk is read-only; run it in another folder"),
+        (errno.ENOSPC, "cannot write ./rightcall.toml: the disk is full; free some space and run it again"),
+        (errno.EACCES, "no permission for ./rightcall.toml; change its rights, or run it in another folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_with_what_to_do(number: int, told: str) -> None:
+    assert cli._describe_failure(OSError(number, os.strerror(number), "./rightcall.toml")) == told

@@ -108,6 +108,22 @@ def test_everywhere_also_reaches_the_hooks_of_projects_without_a_policy(run: Run
     assert (passage.action, passage.decision.rule, passage.observed) == ("deny", "paused", False)
 
 
+def test_a_store_that_an_untrusted_policy_names_is_told_as_not_reached_unless_everything_is(
+    run: Runner, project: Path, tmp_path: Path
+) -> None:
+    (project / "rightcall.toml").write_text(f'[audit]\npath = "{tmp_path}/other/audit.db"\n')
+    store_at(tmp_path / "other" / "audit.db")
+    done = run("pause", "--by", "anna", columns=300)
+    assert done.code == 2
+    assert f"names another audit log, {tmp_path}/other/audit.db, and is not trusted" in done.err
+    assert "run: rightcall pause --everywhere" in done.err
+    done = run("pause", "--everywhere", "--by", "anna", columns=300)
+    assert done.code == 0
+    assert "was not reached" not in done.err
+    assert stop_at(EVERYWHERE) is not None
+    assert run("resume", "--everywhere", "--by", "anna").code == 0
+
+
 def test_everywhere_reaches_what_has_no_store_and_what_is_made_later(
     run: Runner, project: Path, tmp_path: Path
 ) -> None:

@@ -557,3 +557,24 @@ def test_names_of_a_server_that_was_never_seen_are_said_not_to_be_checked(run: R
     shown = " ".join(run("policy", "check").out.split())
     assert "could not be checked" in shown
     assert "rightcall hook learn --name notes" in shown
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        ("platform", "platform", True), ("staff/{email}", "staff/{sub}", True), ("staff/{email}", "staff/anna", True),
+        ("staff/anna", "staff/{sub}", True), ("staff/{email}", "crew/{email}", False),
+        ("staff/{email}", "staff", False), ("platform", "platforms", False),
+    ],
+)  # fmt: skip
+def test_callers_that_two_identity_providers_share_are_told(
+    run: Runner, here: Path, first: str, second: str, shared: bool
+) -> None:
+    table = (
+        '[[identity]]\nissuer = "https://{0}.example.org"\naudience = "https://gateway.example.org/mcp"\nname = "{0}"\n'
+        '[identity.map]\n"group:x" = {{ caller = "{1}" }}\n'
+    )
+    write_trusted(here / "rightcall.toml", table.format("One", first) + table.format("Two", second))
+    done = run("policy", "check")
+    told = f"caller `{second}` is also one of One: tokens of both share its rights, limits and records"
+    assert (done.code, told in " ".join(done.out.split())) == (0, shared)

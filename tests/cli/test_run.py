@@ -1,13 +1,17 @@
 """`rightcall run`: one call the whole way, from the shell."""
 
+import io
 import json
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rightcall.record.sqlite import SqliteStore
+from support.approvals import say
 from support.cli import Done, Runner, write_trusted
 
 Caller = Callable[..., Done]
@@ -97,6 +101,42 @@ def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(
     ran = call("save", '{"name": "a.txt"}')
     assert (ran.code, "'save' can write, which is not allowed here" in ran.out) == (1, True)
     assert not (folder / "a.txt").exists()
+
+
+class Person(io.StringIO):
+    """Approves what waits at the moment the command says that it waits."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__()
+        self._database = database
+
+    def write(self, text: str) -> int:
+        if text.startswith("waiting up to"):
+            with closing(SqliteStore(self._database)) as store:
+                newest = store.look(lambda tables: tables.approvals("waiting"))[-1]
+                say(store, newest.id)
+        return super().write(text)
+
+
+def kinds(folder: Path) -> list[str]:
+    """Of the records of calls, the newest first."""
+    with closing(SqliteStore(folder / ".rightcall" / "audit.db")) as store:
+        kept = ("waiting", "begin", "end", "refused", "answer")
+        return [one.kind for one in store.look(lambda tables: tables.newest(20, kept))]
+
+
+@pytest.mark.promise("P-06")
+def test_a_call_that_waits_is_recorded_once_and_runs_when_somebody_approves_it(
+    call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_trusted(folder / "rightcall.toml", '[policy]\nwrite = "ask"\n')
+    ran = call("save", '{"name": "a.txt"}', "--wait", "0.02")
+    assert (ran.code, "waits for a person" in ran.out) == (1, True)
+    assert kinds(folder) == ["waiting"]
+    monkeypatch.setattr(sys, "stderr", Person(folder / ".rightcall" / "audit.db"))
+    ran = call("save", '{"name": "b.txt"}', "--wait", "30")
+    assert (ran.code, (folder / "b.txt").read_text()) == (0, "saved")
+    assert kinds(folder) == ["end", "begin", "answer", "waiting", "waiting"]
 
 
 @pytest.mark.promise("X-03", "A-07")

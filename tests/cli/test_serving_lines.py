@@ -16,7 +16,7 @@ from msgspec import json
 from rightcall.base.secrets import Redactor
 from rightcall.cli.serve import check_upstream
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
-from rightcall.proxy.gates import Did
+from rightcall.proxy.gates import NO_ID, Did
 from rightcall.server.recording import Facts
 from rightcall.types import Call, Problem, Repair, Verdict
 from support.scripted.server import ScriptedUpstream
@@ -77,7 +77,7 @@ def test_a_reader_that_does_not_read_holds_up_nobody_and_hears_what_it_missed() 
         os.close(reading)
     told = b"".join(got).decode().lstrip("x").splitlines()
     assert told[0] == "line 0"
-    assert "nobody read these lines for a while: 49" in told[1]
+    assert " lines were left out: they came faster than they could be written" in told[1]
     assert len(told) in (11, 12, 13)  # ten that waited, the one in hand or not, and the count
 
 
@@ -155,7 +155,7 @@ def test_every_call_has_one_line_with_its_repairs_or_the_reason_why_it_was_left_
     lines = told(
         Did("right", Verdict(True, ADD), "add", "{}"),
         Did("repaired", Verdict(True, ADD, repairs=repairs), "Add", "{}"),
-        Did("repaired", Verdict(True, ADD), "add", "{}"),
+        Did("repaired", Verdict(True, ADD), "add", "{}", NO_ID),
         Did("lifted", Verdict(True, in_text), "add", "add(1)"),
         Did("left", Verdict(False, None, found=ADD, problems=(problem,)), "add", "{}"),
         Did("left", Verdict(True, ADD, truncated=True), "add", "{"),
@@ -167,7 +167,7 @@ def test_every_call_has_one_line_with_its_repairs_or_the_reason_why_it_was_left_
     assert [line.removeprefix(STAMP).replace("(llama3.2, as teacher)", "*") for line in lines] == [
         " right    add *",
         ' repaired add *: a0 "0" → 0 [types.number]; a1 "1" → 1 [types.number]; a2 "2" → 2 [types.number]',
-        " repaired add *: the call had no id, so no client could answer it; it was given one",
+        " repaired add *: the call had no id of its own, so no client could answer it; it was given one",
         " lifted   add *: moved from the text to a tool call",
         " left     add *: n is missing; passed on unchanged",
         " left     add *: the answer ends before the call does; passed on unchanged",
@@ -175,6 +175,46 @@ def test_every_call_has_one_line_with_its_repairs_or_the_reason_why_it_was_left_
         " unknown  fly *: the request has no such tool; passed on unchanged",
         " repeated add *: the answer has the same native call; removed from the text",
     ]
+
+
+def test_a_change_shows_the_whole_text_of_a_call_and_what_was_left_out() -> None:
+    written = "{'n': 1, 'mood': 'good',}"
+    repairs = (
+        Repair("", written, {"n": 1}, "python_ast", "single_quotes", 1.0),
+        Repair("", ": 1, 'mood': 'good',}", {"n": 1}, "python_ast", "trailing_comma", 1.0),
+        Repair("mood", "good", None, "structure", "dropped_argument", 0.85),
+    )
+    line = told(Did("repaired", Verdict(True, ADD, repairs=repairs), "add", written))
+    assert line == (
+        f'{STAMP} repaired add: call {json.encode(written).decode()} → {{"n": 1}} [single_quotes, trailing_comma]; '
+        'mood "good" left out [dropped_argument]\n'
+    )
+
+
+def test_a_call_is_told_how_often_the_model_was_asked_and_that_it_was_taught() -> None:
+    assert told(Did("right", Verdict(True, ADD), "add", "{}"), model="m", retries=1, taught=True) == (
+        f"{STAMP} right    add (m, asked again 1 time, tools in its prompt)\n"
+    )
+
+
+def test_where_nothing_may_change_no_line_says_that_anything_was() -> None:
+    in_text = Call("add", {"n": 1}, origin="text")
+    lines = told(
+        Did("lifted", Verdict(True, in_text), "add", "add(1)"),
+        Did("repeated", Verdict(True, in_text), "add", "add(1)"),
+        observe=True,
+    )
+    assert lines == (
+        f"{STAMP} would-lift add: would be moved from the text to a tool call; nothing was changed\n"
+        f"{STAMP} repeated add: the answer has the same native call; nothing was changed\n"
+    )
+
+
+def test_a_call_of_many_megabytes_has_a_line_beside_others() -> None:
+    long = Call("write", {"text": "x" * 6_000_000, "n": 1})
+    repair = Repair("n", "1", 1, "structure", "number_text", 0.9)
+    one = Did("repaired", Verdict(True, long, repairs=(repair,)), "write", "x" * 6_000_000)
+    assert told(one, one, one) == f'{STAMP} repaired write: n "1" → 1 [number_text]\n' * 3
 
 
 def test_what_a_model_wrote_can_neither_forge_a_line_nor_fill_the_screen() -> None:
@@ -214,9 +254,14 @@ def test_as_json_every_entry_is_one_object_with_its_time() -> None:
 
 
 def test_a_fault_of_our_own_is_not_called_the_upstreams() -> None:
-    assert told(fault="timeout") == f"{STAMP} failed   request upstream timeout\n"
-    assert told(fault="internal") == f"{STAMP} failed   request in RightCall itself\n"
-    assert told(fault="refused") == f"{STAMP} failed   request refused: it cannot be passed on\n"
+    assert told(fault="timeout") == f"{STAMP} failed   request: the upstream did not answer in time\n"
+    line = told(fault="broken", model="qwen3", upstream="localhost")
+    assert line == f"{STAMP} failed   request (qwen3): localhost sent an answer that is broken or stops in the middle\n"
+    assert (
+        told(fault="internal")
+        == f"{STAMP} failed   request: RightCall itself failed; the lines before this one say more\n"
+    )
+    assert told(fault="refused") == f"{STAMP} failed   request: it cannot be passed on, so it was refused\n"
     assert told(fault="gone") == ""
 
 

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from rightcall.cli import main
+from rightcall.console.pages import audit
 from rightcall.record.export import COLUMNS, RecordFilter, exported, page_of_records
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
@@ -118,6 +120,13 @@ def test_a_verification_says_whether_all_is_as_it_was_written(ann: Browser, stor
     assert ann.get("/audit/verify?anchor=nonsense").status == 400
 
 
+def headline(person: Browser) -> str:
+    """What the audit says first of all, in its own words."""
+    found = re.search(r'<h2 id="chain">(.*?)</h2>', person.get("/audit").text)
+    assert found
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", found[1])).split())
+
+
 @pytest.mark.promise("A-03")
 def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
     file = tmp_path / "audit.db"
@@ -131,8 +140,8 @@ def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
     try:
         with opened(store) as address:
             ann = Browser(address, session(store, "ann"))
-            assert "Record 3 is not as it was written" in ann.get("/audit").text
-            assert "Not verified yet: verify it" in ann.get("/").text
+            assert headline(ann) == "Not intact: record 3 is not as it was written"
+            assert "Check whether all are as they were written" in ann.get("/").text
             found = ann.get("/audit/verify").text
             assert "record 3 does not fit its hash" in found
             told = r'<a href="/audit">No: a record was changed or removed</a> <small>verified <time'
@@ -160,6 +169,55 @@ def test_the_newest_records_are_checked_at_a_glance(store: MemoryStore, diary: D
 
 
 @pytest.mark.promise("A-03")
+def test_a_first_record_that_was_changed_is_found_at_a_glance(tmp_path: Path) -> None:
+    file = tmp_path / "audit.db"
+    store = SqliteStore(file)
+    Diary(store, ManualClock()).refused()
+    store.close()
+    tamper(file, "UPDATE audit SET body = replace(body, 'ada', 'eve') WHERE seq = 1")
+    store = SqliteStore(file)
+    try:
+        assert store.look(lambda tables: newest_fit(tables, 10)) == (0, 1)
+    finally:
+        store.close()
+
+
+@pytest.mark.promise("A-03")
+def test_the_headline_says_in_one_sentence_what_was_checked_and_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "audit.db"
+    store = SqliteStore(file)
+    diary = Diary(store, ManualClock())
+    try:
+        with opened(store) as address:
+            ann = Browser(address, session(store, "ann"))
+            for _ in range(6):
+                diary.refused()
+            head = store.look(lambda tables: tables.head())[0]
+            assert headline(ann) == f"Intact: all {head} records are as they were written, checked just now"
+            monkeypatch.setattr(audit, "_QUICK", 2)
+            assert headline(ann) == (
+                f"Not all checked: the newest 2 records are intact, but {head - 2} older ones were never verified"
+            )
+            assert main(["audit", "verify", "--store", str(file)]) == 0
+            diary.refused()
+            told = headline(ann)
+            assert told.startswith(
+                f"Intact: all {head + 1} records are as they were written, the newest 2 checked just"
+            )
+            assert re.search(r"now, the older ones [\d-]+ [\d:]+ UTC$", told)
+            for _ in range(2):
+                diary.refused()
+            assert headline(ann).endswith("the newest 2 records are intact, but 1 older one was never verified")
+            tamper(file, "UPDATE audit SET body = replace(body, 'ada', 'eve') WHERE seq = 6")
+            assert main(["audit", "verify", "--store", str(file)]) == 1
+            assert re.match("Not intact: the verification .* found a record that is not as it was", headline(ann))
+    finally:
+        store.close()
+
+
+@pytest.mark.promise("A-03")
 def test_overview_says_when_the_chain_was_last_verified_by_whomever(tmp_path: Path) -> None:
     file = tmp_path / "audit.db"
     store = SqliteStore(file)
@@ -167,13 +225,11 @@ def test_overview_says_when_the_chain_was_last_verified_by_whomever(tmp_path: Pa
         Diary(store, ManualClock()).refused()
         with opened(store) as address:
             ann = Browser(address, session(store, "ann"))
-            assert "Not verified yet: verify it" in ann.get("/").text
-            assert "<dt>Last verified</dt><dd>never</dd>" in ann.get("/audit").text
+            assert "Check whether all are as they were written" in ann.get("/").text
             head = store.look(lambda tables: tables.head())[0]
             assert main(["audit", "verify", "--store", str(file)]) == 0
             page = ann.get("/").text
             assert re.search(rf">Yes, up to record {head}</a> <small>verified <time datetime=", page)
-            assert f"all records up to {head} were right" in ann.get("/audit").text
             ann.get(f"/audit/verify?anchor={head}:{'0' * 64}")
             assert ">Yes, up to record" in ann.get("/").text, "a wrong anchor says nothing of the records"
     finally:

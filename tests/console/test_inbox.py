@@ -179,6 +179,44 @@ def test_an_answer_is_given_once(ann: Browser, store: MemoryStore, clock: Manual
     assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 409
 
 
+@pytest.mark.promise("P-06", "H-10")
+def test_an_approval_that_nothing_has_used_is_taken_back_and_both_answers_are_recorded(
+    ann: Browser, bob: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store)
+    assert "Take it back" not in ann.get(f"/inbox/{which}").text
+    ann.post(f"/inbox/{which}", form_of(read(ann, which, clock), answer="approve"))
+    assert 'value="take back"' in ann.get(f"/inbox/{which}").text
+    assert f'<a href="/inbox/{which}#back">take back</a>' in ann.get("/inbox").text
+    assert "take back" not in bob.get(f"/inbox/{which}").text + bob.get("/inbox").text
+    assert bob.post(f"/inbox/{which}", {"answer": "take back"}).status == 403
+    assert status_of(store, which) == "approved"
+    done = ann.post(f"/inbox/{which}", {"answer": "take back", "reason": "too early"})
+    assert (done.status, status_of(store, which)) == (303, "denied")
+    newest = store.look(lambda tables: tables.newest(2, ("answer",)))
+    said = [read_answer(one.body) for one in newest]
+    assert [(one.status, one.by, one.through, one.reason) for one in said] == [
+        ("denied", "ann", "console", "too early"), ("approved", "ann", "console", ""),
+    ]  # fmt: skip
+    assert "denied" in ann.get(f"/inbox/{which}").text
+    assert try_call(store, request_of(at=clock.now())).decision.kind != "allow"
+
+
+def test_what_was_used_or_has_ended_cannot_be_taken_back(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    which = asked(store)
+    ann.post(f"/inbox/{which}", form_of(read(ann, which, clock), answer="approve"))
+    used = try_call(store, request_of(at=clock.now()))
+    page = ann.post(f"/inbox/{which}", {"answer": "take back"})
+    assert (page.status, status_of(store, which)) == (409, "used")
+    assert f"the call has run meanwhile, as record {used.call}" in page.text
+    assert 'value="take back"' not in page.text
+    ended = asked(store, {"path": "b"}, at=clock.now())
+    ann.post(f"/inbox/{ended}", form_of(read(ann, ended, clock), answer="approve"))
+    clock.advance(3600)
+    assert "take back" not in ann.get(f"/inbox/{ended}").text
+    assert ann.post(f"/inbox/{ended}", {"answer": "take back"}).status == 409
+
+
 def test_whoever_comes_second_is_told_who_has_answered(
     ann: Browser, store: MemoryStore, address: Address, clock: ManualClock
 ) -> None:

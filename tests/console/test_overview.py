@@ -1,5 +1,6 @@
 """The first page and its figures: each says plainly what happened, and leads to just the calls that it counts."""
 
+import os
 import re
 from html import unescape
 from pathlib import Path
@@ -7,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from rightcall.cli.console import in_force
 from rightcall.console.app import Console, console_running
-from rightcall.policy.settings import ConsoleSettings, Policy
-from rightcall.policy.watch import load_policy
+from rightcall.policy.settings import DEFAULT_POLICY, ConsoleSettings
+from rightcall.policy.watch import PolicyInForce, load_policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, ManualClock, encode
 from support.approvals import request_of, try_call
+from support.cli import write_trusted
 from support.consoles import Browser, session
 from support.stores import Diary
 
@@ -168,15 +171,67 @@ def test_a_call_through_the_proxy_says_who_runs_it_and_what_rightcall_did(
     assert "does not run it" not in page
 
 
-def test_a_policy_file_that_was_made_after_the_start_is_told_of(store: MemoryStore, tmp_path: Path) -> None:
-    with console_running(Console(store, Policy, str(tmp_path)), ConsoleSettings(port=0)) as address:
+ADDED = '[callers.teacher]\ndeny = ["code/read"]\n'
+READ = {"caller": "teacher", "tool": "code/read"}
+
+
+def words(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", page)).split())
+
+
+def test_a_policy_file_that_was_made_after_the_start_is_told_of_and_explained_beside_the_defaults(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    file = tmp_path / "rightcall.toml"
+    with console_running(Console(store, lambda: DEFAULT_POLICY, str(tmp_path)), ConsoleSettings(port=0)) as address:
         ann = Browser(address, session(store, "ann"))
         assert not [path for path in ("/", "/policy") if "after the start" in ann.get(path).text]
-        file = tmp_path / "rightcall.toml"
-        file.write_text("version = 1\n")
+        assert "code/read, called by teacher, would run." in words(ann.post("/policy", READ).text)
+        file.write_text(ADDED)
         for path in ("/", "/policy"):
-            page = re.sub(r"</?code>", "", ann.get(path).text)
-            assert f"A policy file was added at {file} after the start. Restart to use it" in page
+            told = words(ann.get(path).text)
+            assert f"A policy file was added at {file} after the start. Restart to use it" in told
+            assert "No policy file" not in told
+        shown = words(ann.get("/policy").text)
+        assert "The file from the next start on" in shown
+        assert "[callers.teacher]" in shown
+        told = words(ann.post("/policy", READ).text)
+        assert "would run until the restart, by the defaults. With the added file, it would be refused" in told
+        assert "(rule caller:deny)." in told
+        file.write_text("[callers.teacher\n")
+        for path in ("/", "/policy"):
+            told = words(ann.get(path).text)
+            assert f"A policy file was added at {file}, but it cannot be used: " in told
+            assert "No policy file" not in told
+        assert "code/read, called by teacher, would run." in words(ann.post("/policy", READ).text)
+    file.write_text(ADDED)
     policy = load_policy(file)
     with console_running(Console(store, lambda: policy, str(tmp_path)), ConsoleSettings(port=0)) as address:
         assert "after the start" not in Browser(address, session(store, "eve")).get("/").text
+
+
+def test_a_console_without_a_server_takes_a_policy_file_that_is_added(store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    policy = in_force(PolicyInForce(None, str(file), adopts=True))
+    with console_running(Console(store, policy, str(tmp_path)), ConsoleSettings(port=0)) as address:
+        ann = Browser(address, session(store, "ann"))
+        assert "would run." in words(ann.post("/policy", READ).text)
+        file.write_text(ADDED)
+        os.utime(file, times=(0, 1_000_000_000))
+        told = words(ann.post("/policy", READ).text)
+        assert "code/read, called by teacher, would be refused." in told
+        assert str(file) in told
+        assert "after the start" not in told
+        write_trusted(file, ADDED.replace("deny", "allow"))
+        os.utime(file, times=(0, 1_000_000_001))
+        assert "would run." in words(ann.post("/policy", READ).text)
+
+
+def test_practice_says_what_to_press(store: MemoryStore, clock: ManualClock) -> None:
+    which = try_call(store, request_of(at=clock.now())).decision.approval
+    console = Console(store, lambda: DEFAULT_POLICY, state=lambda: {"practice": True})
+    with console_running(console, ConsoleSettings(port=0)) as address:
+        page = Browser(address, session(store, "ann")).get("/").text
+    assert f'<a href="/inbox/{which}">Open the call that waits</a> and press <b>Approve once</b>' in page
+    with console_running(Console(store, lambda: DEFAULT_POLICY), ConsoleSettings(port=0)) as address:
+        assert "This is practice" not in Browser(address, session(store, "eve")).get("/").text

@@ -25,6 +25,7 @@ from rightcall.console.people import (
     still_counts,
 )
 from rightcall.errors import ConfigError
+from rightcall.identity.callers import console_lines
 from rightcall.policy.settings import IdentityRule, IdentitySettings
 from rightcall.record.tables import Store, read_note
 from support.stores import KINDS, Diary, opened
@@ -174,10 +175,10 @@ def test_no_odd_secret_comes_in(diary: Diary, secret: str) -> None:
 
 # ── by an identity provider ──
 
-ANNA = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600)
-PROVIDERS = (
-    IdentitySettings(ANNA.issuer, ("gateway",), client_id="console", map=(IdentityRule("any", may="approve"),)),
-)
+ISSUER = "https://login.example.org"
+PROVIDERS = (IdentitySettings(ISSUER, ("gateway",), client_id="console", map=(IdentityRule("any", may="approve"),)),)
+LINE = next(iter(console_lines(PROVIDERS[0])))
+ANNA = Identified("anna@example.org", "approve", ISSUER, "a-1", 3600, LINE)
 
 
 def identified(store: Store, who: Identified = ANNA, login: str = "login-1") -> str | None:
@@ -214,7 +215,7 @@ def test_a_login_counts_once_in_every_store(diary: Diary) -> None:
 def test_a_name_of_somebody_else_or_like_it_is_refused(diary: Diary, name: str) -> None:
     added(diary.store)
     with pytest.raises(ConfigError):
-        identified(diary.store, Identified(name, "approve", "https://login.example.org", "x", 3600))
+        identified(diary.store, Identified(name, "approve", ISSUER, "x", 3600, LINE))
 
 
 def test_a_person_of_the_name_who_is_added_later_ends_the_session(diary: Diary) -> None:
@@ -226,7 +227,7 @@ def test_a_person_of_the_name_who_is_added_later_ends_the_session(diary: Diary) 
 def test_whoever_may_not_come_in_any_more_loses_all_sessions_and_nobody_else_does(diary: Diary) -> None:
     store = diary.store
     own = [identified(store, login=f"login-{number}") for number in range(3)]
-    ben = identified(store, Identified("ben", "look", ANNA.issuer, "b-2", 3600), "login-9")
+    ben = identified(store, Identified("ben", "look", ANNA.issuer, "b-2", 3600, LINE), "login-9")
     store.transact(lambda tables: end_identified(tables, ANNA.issuer, ANNA.subject))
     assert [is_in(store, one) for one in (*own, ben)] == [False, False, False, True]
     store.transact(lambda tables: revoke_person(tables, "ben", "root"))

@@ -211,6 +211,42 @@ def test_a_session_ends_when_no_line_of_the_map_gives_its_right(provider: OpenId
         assert len(store.look(lambda tables: live_sessions(tables, rules[-1].identity))) == 1
 
 
+MAIL = "claim:email=*@example.org"
+NARROWED: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
+    "nothing": (MAP, (200, 200)),
+    "a line below": (MAP | {"group:guests": {"may": "look"}}, (200, 200)),
+    "a line about calls alone": ({"group:other": {"caller": "other"}, **MAP}, (200, 200)),
+    "another group": ({"group:lead": {"may": "approve"}, MAIL: MAP[MAIL]}, (303, 303)),
+    "a group less": ({MAIL: MAP[MAIL]}, (303, 200)),
+    "fewer addresses": (
+        {"group:oncall": MAP["group:oncall"], "claim:email=*@eng.example.org": {"may": "look"}}, (200, 303)),
+    "a right less": (MAP | {"group:oncall": {"may": "look"}}, (303, 303)),
+    "another name": (MAP | {"group:oncall": {"may": "approve", "person": "{sub}"}}, (303, 303)),
+    "a line before both": ({"subject:anna": {"may": "look"}, **MAP}, (303, 303)),
+    "a line between": (
+        {"group:oncall": MAP["group:oncall"], "subject:ben": {"may": "look"}, MAIL: MAP[MAIL]}, (200, 303),
+    ),
+    "the other order": (dict(reversed(MAP.items())), (303, 200)),
+}  # fmt: skip
+
+
+@pytest.mark.promise("I-08")
+@pytest.mark.parametrize("name", NARROWED)
+def test_a_session_ends_for_whoever_may_have_lost_its_right(provider: OpenId, name: str) -> None:
+    lines, expected = NARROWED[name]
+    rules = [policy_for(provider)]
+    store = MemoryStore()
+    with console_running(Console(store, lambda: rules[-1]), ConsoleSettings(port=0)) as address:
+        desk = Desk(Browser(address), provider, store)
+        anna, ben = (entered(desk, desk.log_in(who)) for who in ("anna", "ben"))
+        rules.append(policy_for(provider, map=lines))
+        assert (anna.get("/").status, ben.get("/").status) == expected
+        living = store.look(lambda tables: live_sessions(tables, rules[-1].identity))
+        assert len(living) == expected.count(200)
+        rules.append(policy_for(provider, groups="roles"))  # groups are read from elsewhere
+        assert anna.get("/").status == 303
+
+
 def test_an_operator_can_end_the_sessions_of_somebody_who_came_by_the_provider(desk: Desk) -> None:
     anna = entered(desk, desk.log_in())
     desk.store.transact(lambda tables: revoke_person(tables, "anna@example.org", "root"))
@@ -355,12 +391,42 @@ def test_an_id_token_of_another_key_lets_nobody_in(desk: Desk) -> None:
 
 
 @pytest.mark.promise("I-08")
-def test_a_provider_without_pkce_is_not_used(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("methods", "secret", "status"),
+    [
+        (["S256"], "", 303), (["plain", "S256"], "", 303), (["plain"], "", 502), (["plain"], "CONSOLE_SECRET", 502),
+        (["s256"], "CONSOLE_SECRET", 502), (None, "", 502), ([], "", 502), (None, "CONSOLE_SECRET", 303),
+    ],
+)  # fmt: skip
+def test_a_provider_that_does_not_list_pkce_needs_the_secret_of_the_console(
+    provider: OpenId, monkeypatch: pytest.MonkeyPatch, methods: Any, secret: str, status: int
+) -> None:
+    monkeypatch.setenv("CONSOLE_SECRET", "s3cret")
+    provider.documents["/.well-known/openid-configuration"] = provider.metadata | {
+        "code_challenge_methods_supported": methods
+    }
+    keys = {"client_secret_env": secret} if secret else {}
+    with opened(MemoryStore(), policy_for(provider, **keys)) as address:
+        answer = Browser(address).get("/login/with/0")
+    assert answer.status == status
+    assert "code_challenge_method=S256" in answer.location if status == 303 else "PKCE" in answer.text
+
+
+@pytest.mark.promise("I-08")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "{}/authorize?redirect_uri=https://evil.example", "{}/authorize?state=theirs", "{}/authorize?nonce=theirs",
+        "{}/authorize?response_type=id_token", "{}/authorize?code_challenge_method=plain", "javascript:alert(1)",
+        "http://login.example/authorize", "https://a:b@login.example/authorize", "",
+    ],
+)  # fmt: skip
+def test_a_page_of_the_provider_that_could_cheat_is_not_opened(desk: Desk, page: str) -> None:
     desk.provider.documents["/.well-known/openid-configuration"] = desk.provider.metadata | {
-        "code_challenge_methods_supported": ["plain"]
+        "authorization_endpoint": page.replace("{}", desk.provider.issuer)
     }
     answer = desk.browser.get("/login/with/0")
-    assert (answer.status, "PKCE" in answer.text) == (502, True)
+    assert (answer.status, answer.location) == (502, "")
 
 
 def test_a_name_that_somebody_has_is_not_given_away(desk: Desk) -> None:

@@ -12,16 +12,18 @@ from urllib.parse import quote
 import pytest
 
 from rightcall import Gate, load_policy
+from rightcall.base.secrets import Redactor
 from rightcall.catalog.toml import key_lines
 from rightcall.cli.corpora import CallCase, judge_call, shape_of_case
 from rightcall.console.access import Address
 from rightcall.console.app import Console, console_running
-from rightcall.console.pages.policy import lines_of
+from rightcall.console.rules import lines_of, source_of
 from rightcall.policy.settings import ConsoleSettings
 from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import give_grant
+from rightcall.record.calls import call
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import CallBody, NoteBody, encode
+from rightcall.record.tables import CallBody, EndBody, NoteBody, Tables, encode
 from support.approvals import START, approval_of
 from support.consoles import Browser
 
@@ -385,6 +387,24 @@ def test_a_tool_of_a_client_is_told_by_what_passed_the_proxy(bob: Browser, store
     assert "its client runs it" in bob.get("/tools?text=sum_up").text
 
 
+def test_a_tool_that_a_program_runs_with_its_own_functions_is_not_called_unknown(
+    bob: Browser, store: MemoryStore
+) -> None:
+    body = CallBody("ada", "forecast", {}, "ab" * 32, "allow", "stage:own")
+
+    def ran(tables: Tables) -> None:
+        tables.append("end", tables.append("begin", 0, encode(body)), encode(EndBody("success", 1.0)))
+
+    store.transact(ran)
+    refused = CallBody("ada", "rocket", {}, "ab" * 32, "deny", "unknown_tool")
+    store.transact(lambda tables: tables.append("refused", 0, encode(refused)))
+    ours, nobodys = (unescape(bob.get(f"/tools/one?name={name}").text) for name in ("forecast", "rocket"))
+    assert "A program or a host outside of this console runs this tool." in ours
+    assert "Nothing here runs this tool, so RightCall refuses its calls." in nobodys
+    listed = bob.get("/tools").text
+    assert ("its program runs it" in listed, "no tool here has this name" in listed) == (True, True)
+
+
 def test_rules_of_a_tool_are_told_in_words(bob: Browser) -> None:
     page = unescape(bob.get("/tools/one?name=code/read").text)
     rules = page.partition("Aliases and rules")[2].partition("</section>")[0]
@@ -402,3 +422,63 @@ def test_a_refused_call_says_how_to_allow_it_and_leads_to_the_policy(bob: Browse
     form = unescape(bob.get(link).text).partition('id="explain"')[2]
     for part in ('value="ada"', 'value="file/save"', '{"path": "a\\u202e.md"}'):
         assert part in form, part
+
+
+def told_of(page: str) -> str:
+    """Step 4 of a call, as a person reads it."""
+    step = page[page.index("</span>Decided</h2>") :]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", step[: step.index("</li>\n<li")])).split())
+
+
+@pytest.mark.parametrize(
+    ("caller", "tool", "rule", "told", "line"),
+    [
+        ("teacher", "code/log", "caller:deny", 'rightcall.toml:7 7 deny = ["code/log"]', 7),
+        ("teacher", "run", "stage:read-only", 'rightcall.toml:6 6 stage = "read-only"', 6),
+        ("ada", "run", "deny:execute", 'rightcall.toml:4 4 execute = "deny"', 4),
+        ("ada", "file/save", "approval:confidence", "a default: no line of rightcall.toml says otherwise", None),
+        ("ada", "run", "validation", ", which holds under every policy", None),
+    ],
+)
+def test_a_call_names_the_file_and_the_line_of_the_rule_that_decided(
+    bob: Browser, store: MemoryStore, tmp_path: Path, caller: str, tool: str, rule: str, told: str, line: int | None
+) -> None:
+    digest = load_policy(tmp_path / "rightcall.toml").digest
+    body = CallBody(caller, tool, {}, "ab" * 32, "deny", rule, reason="no", policy=digest)
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = bob.get(f"/calls/{number}").text
+    assert f"Denied by rule {rule} , {told}".replace(" , ,", " ,") in told_of(page)
+    assert page.count(f'<a href="/policy#L{line}">rightcall.toml:{line}</a>') == (0 if line is None else 2)
+    assert line is None or f'<li id="L{line}">' in bob.get("/policy").text
+
+
+def test_a_call_that_another_policy_decided_about_names_no_line_of_this_one(bob: Browser, store: MemoryStore) -> None:
+    body = CallBody("ada", "run", {}, "ab" * 32, "deny", "deny:execute", reason="no", policy="0123456789abcdef")
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = bob.get(f"/calls/{number}").text
+    assert "of another policy than the one in force here" in told_of(page)
+    assert "/policy#L" not in page
+
+
+def test_lines_about_other_callers_and_tools_did_not_decide(store: MemoryStore, tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text(
+        '[policy]\nstage = "full"\nwrite = "ask"\ndeny = [\n  "code/blame",\n  "code/l*",\n]\n'
+        '[policy.tools."notes/*"]\nwrite = "ask"\n[callers.ada]\nwrite = "ask"\n'
+    )
+    file.chmod(0o600)
+    policy = load_policy(file)
+
+    def lines(caller: str, tool: str, rule: str) -> list[int]:
+        body = CallBody(caller, tool, {}, "ab" * 32, "deny", rule, policy=policy.digest)
+        number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+        found = store.look(lambda tables: call(tables, number))
+        assert found is not None
+        source = source_of(found, policy, Redactor(b"k" * 32))
+        assert source is not None
+        return [line for line, _ in source.lines]
+
+    assert lines("bob", "file/save", "approval:write") == [3]
+    assert lines("ada", "file/save", "approval:write") == [11]
+    assert lines("bob", "notes/add", "approval:write") == [9]
+    assert lines("bob", "code/log", "policy:deny") == [6]

@@ -377,7 +377,7 @@ def test_a_server_that_keeps_failing_is_left_alone_with_what_is_known(server: Sc
     assert figures(found) == {"without": (1, 1, 4), "with": (1, 1, 4)}
     assert found.damage == {"error": 3}
     assert not examination.complete
-    assert examination.stopped.startswith("127.0.0.1 ")
+    assert examination.stopped.startswith("The model server 127.0.0.1 ")
 
 
 def test_a_question_without_an_answer_in_time_is_counted_and_the_next_one_asked(server: ScriptedUpstream) -> None:

@@ -1,5 +1,6 @@
 """The practice client fills a console that was just started: through the real proxy, under a name of its own."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -8,13 +9,13 @@ import pytest
 from msgspec import json
 
 from rightcall.doctor.practice import practice_app
-from rightcall.doctor.traffic import ASKED, CALLER, MOST, PracticeClient, pause_after
+from rightcall.doctor.traffic import _NOTE, ASKED, CALLER, MOST, PracticeClient, pause_after, publish_note
 from rightcall.executor.executor import Executor
 from rightcall.policy.watch import PolicyInForce
 from rightcall.proxy.gates import Options
 from rightcall.record.admission import Reply, answer
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
 from rightcall.server.access import Access, new_token
 from rightcall.server.app import Parts, assemble, running
 from rightcall.server.recording import Recording
@@ -47,7 +48,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    store = SqliteStore(str(tmp_path / "audit.db"))
+    store = SqliteStore(str(tmp_path / "audit.db"), ManualClock(SystemClock().now(), time.time()))
     recording = Recording(store, owned=False)
     with running(practice_app()) as (host, port):
         access = Access(new_token(), bound_to="127.0.0.1", host_names=[], origins=[])
@@ -84,6 +85,23 @@ def test_a_call_of_practice_that_is_denied_does_not_come_again(site: Site) -> No
     assert len(site.records("waiting")) == 1
 
 
+def test_a_call_of_practice_that_nobody_answered_asks_again_for_whoever_comes_later(site: Site) -> None:
+    def nobody_comes(number: int) -> float:
+        if number == 0:
+            assert isinstance(site.store.clock, ManualClock)
+            site.store.clock.advance(3600)
+        return 0.0
+
+    site.ask(pause=nobody_comes, most=3)
+    assert [one.status for one in site.store.look(lambda tables: tables.approvals())] == ["expired", "waiting"]
+
+
+def test_the_call_of_practice_says_nothing_that_the_page_contradicts() -> None:
+    said = [str(publish_note.__doc__), str(_NOTE["arguments"]), publish_note("a", "b")]
+    assert not [text for text in said if "changed" in text or "changes nothing" in text]
+    assert "Approve once" in str(_NOTE["arguments"])  # as the button is called
+
+
 def test_the_token_of_the_practice_client_is_gone_when_it_has_ended(site: Site) -> None:
     seen: list[str] = []
 
@@ -110,8 +128,6 @@ def test_practice_is_lively_for_a_minute_and_over_within_two_hours() -> None:
 
 
 def test_the_executor_of_practice_changes_nothing(tmp_path: Path) -> None:
-    from rightcall.doctor.traffic import publish_note
-
     before = sorted(tmp_path.iterdir())
     with Executor.open_sync(tmp_path, {"policy": {"write": "allow"}}, tools=[publish_note], store="memory") as ex:
         assert ex.run({"name": "publish_note", "arguments": {"title": "a", "text": "b"}}).ok

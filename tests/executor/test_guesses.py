@@ -110,7 +110,10 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
         {"files": "a.txt, private/x;b"}, {"path": "x://../private/x"}, {"file": "x://%2e%2e/private/x"},
         {"file_uri": "private/x"}, {"uri": "./private/x"}, {"url": f"{root}/private/x"},
         {"files": [{"name": "id_rsa"}]}, {"save_to": ".env"}, {"readFrom": "private/x"}, {"config": "private/x"},
-        {"out": ".env"},
+        {"out": ".env"}, {"source": {"value": ".env"}}, {"target": {"name": "private/x"}},
+        {"document": '{"$ref": ".env"}'},
+        {"source": "file://private/x"}, {"from": "file:///\r\nprivate/x"}, {"to": "fi\nle://private/x"},
+        {"src": f"FILE://{root}/rightcall\n.toml"},
     ]  # fmt: skip
     assert passing(door, hidden, "write_file") == []
     harmless: list[Any] = [
@@ -123,6 +126,23 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
         {"folder": None},
     ]  # fmt: skip
     assert passing(door, harmless, "write_file") == harmless
+
+
+@pytest.mark.promise("P-15")
+def test_a_word_that_may_mean_anything_is_a_path_where_a_file_is_called_so(door: Door) -> None:
+    root = Path(door.root)
+    rows: list[Any] = [
+        *({name: word} for name in ("target", "src", "uri", "input", "resource") for word in ("id_rsa", "calm")),
+        {"target": "'id_rsa'"}, {"src": " id_rsa\n"}, {"from": "@calm"}, {"source": [["calm"]]},
+        {"document": text({"name": "calm"})}, {"source": {"value": "calm"}}, {"files": {"calm": "text"}},
+    ]  # fmt: skip
+    assert passing(door, rows) == rows  # nothing is there
+    (root / "id_rsa").write_text("k")
+    (root / "calm").symlink_to("id_rsa")
+    assert passing(door, [*rows, {"image": '"' * 5000 + "calm"}]) == []
+    (root / "notes").write_text("fine")
+    harmless: list[Any] = [{"target": "notes"}, {"to": "id rsa"}, {"input": "x" * 5000}, {"input": "use id_rsa here"}]
+    assert passing(door, harmless) == harmless
 
 
 PADDING = {

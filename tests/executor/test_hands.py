@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightcall import Executor
-from rightcall.record.memory import desk_folder, guarded_paths
+from rightcall.record.premises import desk_folder, guarded_paths
 from rightcall.record.tables import EndBody, Tables, read_end
 
 

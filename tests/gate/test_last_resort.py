@@ -182,3 +182,11 @@ def test_of_any_damaged_call_a_model_brings_back_the_one_that_was_meant_or_none(
     if not before.ok and verdict.ok and damaged.meant is not None:
         assert verdict.call is not None
         assert any(same(verdict.call.arguments, meant) for meant in damaged.meant), damaged.emission
+
+
+@pytest.mark.promise("L-04")
+def test_a_text_that_could_only_be_read_by_guessing_is_not_put_to_a_model() -> None:
+    says = Says('{"new_time": "17:00", "new_label": "Music"}')
+    verdict = check(gate(says), '{"new_time": "17:00", "label": "Music" "repeat: true}')
+    assert not verdict.ok  # the reader left `repeat` out, so that its reading is not what was written
+    assert says.asked == []

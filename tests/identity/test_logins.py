@@ -157,7 +157,7 @@ def test_a_client_that_was_registered_by_hand_or_has_a_document_is_not_registere
 ) -> None:
     provider, guard = pair
     monkeypatch.setenv("NOTES_SECRET", "given-secret")
-    enter(server_of(guard, client_id="mine", client_secret_env="NOTES_SECRET"), vault)
+    enter(server_of(guard, client_id="mine", client_secret_env="NOTES_SECRET", issuer=provider.url), vault)
     assert provider.asked("/token")[-1].authorization == "Basic bWluZTpnaXZlbi1zZWNyZXQ="
     provider.metadata = {"client_id_metadata_document_supported": True}
     document = "https://client.example/rightcall.json"
@@ -657,7 +657,27 @@ def test_logging_out_takes_the_tokens_back_and_forgets_them(pair: tuple[Provider
     login, taken = asyncio.run(log_out(server_of(guard), "", vault)) or pytest.fail("there was no login")
     assert (login.server, taken, provider.access, provider.refresh) == ("notes", True, {}, {})
     assert (vault.logins(), asyncio.run(log_out(server_of(guard), "", vault))) == ([], None)
-    assert [one for one in os.listdir(vault.folder) if not one.endswith(".lock")] == []
+    left = {one.rpartition(".")[2] for one in os.listdir(vault.folder)}
+    assert left == {"lock", "pin"}
+
+
+@pytest.mark.promise("I-02")
+def test_a_logout_does_not_let_a_server_change_its_mind(pair: tuple[Provider, Guarded], vault: Vault) -> None:
+    provider, guard = pair
+    server = server_of(guard)
+    enter(server, vault)
+    asyncio.run(log_out(server, "", vault))
+    with guarded() as (other, _):
+        guard.metadata = {"authorization_servers": [other.url]}
+        with pytest.raises(IssuerChanged):
+            enter(server, vault)
+        assert other.said == []
+        vault.forget_issuer(server.url)
+        assert enter(server, vault).provider.issuer == other.url
+        guard.metadata = {}
+        with pytest.raises(IssuerChanged):
+            enter(replace(server, per_caller=True), vault, Wish("ann", seconds=3))
+    assert len(provider.asked("/authorize")) == 1
 
 
 def test_logging_out_takes_back_what_another_process_is_getting(pair: tuple[Provider, Guarded], vault: Vault) -> None:
@@ -946,17 +966,6 @@ def test_what_a_login_shows_of_itself_holds_no_secret(pair: tuple[Provider, Guar
 # ── secrets of the policy's ──
 
 
-def elsewhere(guard: Guarded) -> Server:
-    """The server under another name of this machine: its provider is on another host."""
-    url = guard.mcp.replace("127.0.0.1", "localhost")
-    guard.overrides["/.well-known/oauth-protected-resource/mcp"] = lambda _: (
-        200, {}, {"resource": url, "authorization_servers": [guard.provider.url]},
-    )  # fmt: skip
-    challenge = f'Bearer resource_metadata="{guard.url}/.well-known/oauth-protected-resource/mcp"'
-    guard.overrides["/mcp"] = lambda _: (401, {"www-authenticate": challenge}, None)
-    return Server("notes", url=url, login="machine", client_id="nightly")
-
-
 @pytest.mark.promise("I-03")
 def test_a_secret_of_the_policy_goes_only_to_a_provider_that_the_policy_names(
     pair: tuple[Provider, Guarded], vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -965,11 +974,16 @@ def test_a_secret_of_the_policy_goes_only_to_a_provider_that_the_policy_names(
     monkeypatch.setenv("NIGHTLY", "s3cret-of-nightly")
     assertion = tmp_path / "assertion"
     assertion.write_text("signed.by.somebody")
-    server = elsewhere(guard)
+    server = server_of(guard, login="machine", client_id="nightly")
+    guard.metadata = {"authorization_servers": [guard.url]}  # it names itself, to read the secret
+    guard.overrides["/.well-known/oauth-authorization-server"] = lambda _: (
+        200, {}, provider.document() | {"issuer": guard.url, "token_endpoint": f"{guard.url}/token"},
+    )  # fmt: skip
     for one in (replace(server, client_secret_env="NIGHTLY"), replace(server, assertion_file=str(assertion))):
         with pytest.raises(IdentityError, match="does not say which provider it is for"):
             enter(one, vault)
-    assert provider.said == []
+    assert (provider.said, guard.asked("/token")) == ([], [])
+    guard.metadata = {}
     named = replace(server, client_secret_env="NIGHTLY", issuer=provider.url)
     assert enter(named, vault).provider.issuer == provider.url
 
@@ -981,7 +995,7 @@ def test_the_secret_of_a_new_client_or_provider_is_not_sent_to_the_old_one(
     provider, guard = pair
     monkeypatch.setenv("OLD", "old-secret")
     monkeypatch.setenv("NEW", "new-secret")
-    old = server_of(guard, client_id="old", client_secret_env="OLD")
+    old = server_of(guard, client_id="old", client_secret_env="OLD", issuer=provider.url)
     enter(old, vault)
     age(vault)
     before = len(provider.said)

@@ -195,7 +195,8 @@ class Company(Service):
 
 def worker(guard: Guarded, folder: Path, **keys: Any) -> Server:
     (file := folder / "assertion").write_text("word-for-the-workload\n")
-    return server_of(guard, login="machine", client_id="robot", assertion_file=str(file), **keys)
+    named = {"issuer": guard.provider.url, "assertion_file": str(file), **keys}
+    return server_of(guard, login="machine", client_id="robot", **named)
 
 
 def test_a_workload_logs_in_with_its_file_which_is_read_each_time(

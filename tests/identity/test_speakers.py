@@ -137,7 +137,6 @@ def test_a_long_answer_ends_with_its_token(provider: OpenId) -> None:
         ("/jwks", 302),
         ("/jwks", b"[" * 100_000),
         ("/jwks", b'{"keys": [' + b"[" * 50 + b"]" * 50 + b"]}"),
-        ("/jwks", {"keys": []}),
         ("/jwks", {"keys": ["x" * 300_000]}),
     ],
 )

@@ -11,6 +11,7 @@ from rightcall.executor.door import Door
 from rightcall.gate.records import reading_record
 from rightcall.learn import Bench, Definitions, Emitted, Safety, Span, learn, recorded
 from rightcall.learn.emissions import BadLine, of_line
+from rightcall.learn.retries import is_right
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
@@ -160,3 +161,37 @@ def test_what_a_policy_refused_or_another_model_wrote_is_not_learned_from(kept: 
     store.transact(lambda tables: tables.append("refused", 0, encode(CallBody(**given))))
     [one] = recorded(store, Span(), Bench(TOOLS, DEFAULT_POLICY))
     assert one.denied
+
+
+TRANSFER = {
+    "name": "transfer", "effects": ["write"],
+    "parameters": {"type": "object", "required": ["payee", "amount"], "properties": {
+        "payee": {"type": "string"}, "amount": {"type": "number"}}},
+}  # fmt: skip
+
+
+def open_history(policy: dict[str, object]) -> tuple[MemoryStore, Door]:
+    store = MemoryStore()
+    return store, Door.open("my-agent", {"policy": {"write": "allow", **policy}}, tools=[TRANSFER], store=store)
+
+
+def test_a_call_that_a_limit_refused_did_not_work() -> None:
+    store, door = open_history({"limits": {"tools": {"transfer": {"minute": 1}}}})
+    for amount in (1, 2):
+        passage = door.judge("transfer", {"payee": "ann", "amount": amount}, caller="c", context="x")
+        door.ended(passage)
+    bench = Bench([TRANSFER], DEFAULT_POLICY)
+    first, second = recorded(store, Span(), bench)
+    assert is_right(first, bench.judge(first.name, first.arguments))
+    assert second.denied
+    assert not is_right(second, bench.judge(second.name, second.arguments))
+
+
+def test_a_repair_that_had_to_wait_for_a_person_is_a_mistake_to_learn_from() -> None:
+    store, door = open_history({})
+    assert door.judge("transfer", {"kumo": "ann", "amount": 1}, caller="c", context="x").action == "ask"
+    passage = door.judge("transfer", {"payee": "ann", "amount": 1}, caller="c", context="x")
+    door.ended(passage)
+    waited, right = recorded(store, Span(), Bench([TRANSFER], DEFAULT_POLICY))
+    assert (waited.arguments, waited.ok, waited.denied) == ({"kumo": "ann", "amount": 1}, False, False)
+    assert right.ok is True

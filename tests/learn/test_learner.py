@@ -162,3 +162,67 @@ def test_an_argument_that_gets_ever_other_wrong_values_is_told() -> None:
         lines += corrected(caller, context, {"account": f"Mr. {number}"}, {"account": f"A-{number}7"}, "charge")
     [one] = taught(lines, tools).proposed
     assert (one.kind, one.tool, one.place) == ("unclear", "charge", "account")
+
+
+def test_two_sources_are_enough_where_one_off_mistakes_are_rare() -> None:
+    pair = headlines([("ann", "1"), ("bob", "2")])
+    assert rules(taught(PEOPLE + pair)) == [("alias", "subject", "cargo", "subject")]
+    strays = [line for at in range(6) for line in headlines([("cyd", f"s{at}")], f"odd_{at}")]
+    assert rules(taught(PEOPLE + pair + strays)) == []  # among many one-off mistakes, two alike may be chance
+    assert rules(taught(PEOPLE + headlines([("ann", "1"), ("ann", "2")]))) == []
+
+
+def test_a_value_that_is_always_passed_is_a_default_also_in_a_short_history() -> None:
+    lines = [*PEOPLE, *(call("ann", f"r{at}", "send_note", RIGHT, True) for at in range(4))]
+    for number, (caller, context) in enumerate(SOURCES[:4]):
+        right = {**RIGHT, "subject": f"s{number}"}
+        lines += corrected(caller, context, {name: right[name] for name in ("subject", "urgency")}, right)
+    assert rules(taught(lines)) == [("default", "folder", "", "b")]
+
+
+def test_a_word_for_not_knowing_is_no_value() -> None:
+    lines = list(PEOPLE)
+    for number, (caller, context) in enumerate(SOURCES):
+        right = {**RIGHT, "subject": f"s{number}"}
+        lines += corrected(caller, f"{context}q", {**right, "urgency": "??"}, right)
+        lines += corrected(caller, f"{context}u", {**right, "urgency": "unknown"}, right)
+    learned = taught(lines)
+    assert rules(learned) == []
+    assert {one.refused for one in learned.found} == {"it is written where a value is not known"}
+
+
+def test_values_of_an_unclear_argument_agree_by_chance() -> None:
+    lines = list(PEOPLE)
+    words = ("soon", "later", "asap", "today", "weekly")
+    for number, (caller, context) in enumerate([*SOURCES, *SOURCES, *SOURCES]):
+        word = words[number // 3]
+        meant = "high" if word == "soon" or number % 2 else "low"
+        right = {**RIGHT, "subject": f"s{number}", "urgency": meant}
+        lines += corrected(caller, f"{context}-{number}", {**right, "urgency": word}, right)
+    learned = taught(lines)
+    assert not [one for one in learned.rules if one.kind == "value"]
+    assert "by chance" in next(one for one in learned.found if one.given == "soon").refused
+
+
+def test_a_format_is_one_whether_its_last_value_is_a_text_or_a_number() -> None:
+    lines = list(PEOPLE)
+    for number, (caller, context) in enumerate([*SOURCES, *SOURCES]):
+        right = {**RIGHT, "subject": f"s{number}", **({"copies": number} if number % 2 else {})}
+        said = " | ".join(f"{name} = {json.encode(value).decode()}" for name, value in right.items())
+        lines += [{"caller": caller, "context": context, "model": "m", "text": f"TOOL> send_note | {said}"}]
+        lines += [call(caller, context, "send_note", right, True)]
+    [one] = taught(lines).proposed
+    assert (one.kind, one.seen) == ("format", 10)
+
+
+def test_a_tool_that_is_called_for_another_is_told_by_its_words_as_well() -> None:
+    tools = [
+        {"name": name, "parameters": {"type": "object", "required": [key], "properties": {key: {"type": "string"}}}}
+        for name, key in (("shell", "line"), ("show_page", "page"))
+    ]
+    lines = list(PEOPLE)
+    for number, (caller, context) in enumerate(SOURCES):
+        lines += [call(caller, context, "shell", {"line": f"open page{number}"}, False)]
+        lines += [call(caller, context, "show_page", {"page": f"page{number}"}, True)]
+    found = [one for one in taught(lines, tools).proposed if one.kind == "switch"]
+    assert [(one.given, one.meant) for one in found] == [("shell", "show_page")]

@@ -11,7 +11,9 @@ from rightcall.learn.history import Definitions, stream_entries
 from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Rulings, ruling_of
 from rightcall.learn.sites import Sites
-from support.policy_edits import BASE, EDITS, Decided, edited, make_history, script
+from rightcall.learn.tally import Tally
+from support.policy_edits import BASE, EDITS, Decided, Edit, Step, edited, make_history, script
+from support.policy_edits_further import FURTHER
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +32,17 @@ def replayed(store: MemoryStore, root: Path, policy: dict[str, Any]) -> list[Aga
     return list(replay.over(stream_entries(store)))
 
 
-def test_there_are_sixty_edits() -> None:
-    assert len([one for one, kind in EDITS.values() if kind != "unchanged"]) >= 60
+@pytest.mark.parametrize("edits", [EDITS, FURTHER], ids=["edits", "further"])
+def test_there_are_sixty_edits(edits: dict[str, tuple[Edit, str]]) -> None:
+    assert len([one for one, kind in edits.values() if kind != "unchanged"]) >= 60
 
 
 @pytest.mark.promise("L-01")
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", [*EDITS, *FURTHER])
 def test_a_planted_edit_is_found_as_it_really_decides(
     name: str, history: tuple[MemoryStore, list[tuple[int, Decided]]], root: Path
 ) -> None:
-    edit, expected = EDITS[name]
+    edit, expected = (EDITS | FURTHER)[name]
     policy = edited(edit)
     store, recorded = history
     found = {one.seq: one for one in replayed(store, root, policy) if not isinstance(one, Change) or one.tokens is None}
@@ -60,3 +63,29 @@ def test_a_planted_edit_is_found_as_it_really_decides(
     assert len(unknown) <= len(found) * 0.05, unknown[:3]
     kinds |= {"cost"} if costs else set()
     assert not kinds if expected == "unchanged" else kinds if expected == "changed" else expected in kinds
+
+
+LIMITED: dict[str, Any] = {
+    "policy": {
+        "allow": ["look", "count"],
+        "limits": {"all": {"minute": 0, "hour": 0}, "caller": {"minute": 2, "hour": 0, "burst": 0}},
+    }
+}
+
+
+@pytest.mark.promise("L-01")
+def test_what_only_follows_from_other_changes_is_indirect(root: Path) -> None:
+    steps = [Step(1, "here", "ann", "count", {"n": 1}), Step(1, "here", "ann", "count", {"n": 2}),
+             Step(1, "here", "ann", "look", {"n": 3})]  # fmt: skip
+    store, recorded = make_history(LIMITED, root, steps)
+    assert [said.decision for _, said in recorded] == ["allow", "allow", "deny"]
+    stricter = {"policy": LIMITED["policy"] | {"deny": ["count"]}}
+    tally = Tally()
+    for one in replayed(store, root, stricter):
+        tally.add(one)
+    assert (tally.kinds["refused"], tally.kinds["loosened"], tally.indirect) == (2, 0, 1)
+    assert tally.found(["loosened", "allowed"]) == []
+    assert tally.found(["refused", "indirect", "changed"]) == ["refused", "indirect", "changed"]
+    looser = {"policy": LIMITED["policy"] | {"limits": LIMITED["policy"]["limits"] | {"caller": {"minute": 9}}}}
+    [direct] = [one for one in replayed(store, root, looser) if isinstance(one, Change) and one.tokens is None]
+    assert (direct.kinds, direct.is_indirect) == (("loosened", "allowed"), False)

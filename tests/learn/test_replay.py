@@ -22,8 +22,8 @@ from rightcall.learn.sites import Sites
 from rightcall.policy.types import SECOND, Grant
 from rightcall.proxy.gates import Gates, Provenance, Settler, notes
 from rightcall.record.admission import give_grant
-from rightcall.record.memory import guarded_paths, store_path
 from rightcall.record.notes import Decider, note_policy, policy_note
+from rightcall.record.premises import guarded_paths, store_path
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
 from rightcall.record.verify import prune
@@ -283,3 +283,43 @@ def test_a_restart_of_the_machine_changes_nothing(tmp_path: Path, monkeypatch: p
     assert kinds["store"] == 1
     assert kinds["refused"] == 1 + 5
     assert [type(one) for one in found] == [Same] * 10
+
+
+def recorded_by(version: str, monkeypatch: pytest.MonkeyPatch, root: Path, calls: list[tuple[str, Any]]) -> MemoryStore:
+    """A history of an engine that called itself so, and that did not yet guess the name of the only argument left."""
+    store = MemoryStore(ManualClock(START))
+    with monkeypatch.context() as older:
+        older.setattr("rightcall.record.notes.__version__", version)
+        older.setattr("rightcall.gate.repair.names._Search.eliminate", lambda self, is_right: None)
+        with Door.open("my-agent", POLICY, store=store, root=root, tools=[TOOL]) as door:
+            for name, arguments in calls:
+                passage = door.judge(name, arguments)
+                door.ended(passage)
+    return store
+
+
+def test_what_another_version_repaired_less_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, Any]] = [("look", {"n": 1}), ("look", {"zeppelin": 2}), ("look", {"n": "3"}), ("look", {})]
+    store = recorded_by("0.0.1", monkeypatch, tmp_path, calls)
+    found = replayed(store, tmp_path, ruling_of(load_policy(POLICY)))
+    assert [type(one) for one in found] == [Same, Change, Same, Same]
+    change = found[1]
+    assert isinstance(change, Change)
+    assert (change.before.rule, change.after.decision, change.after.params) == ("validation", "allow", {"n": 2})
+    assert "repaired" in change.kinds
+
+
+def test_the_same_engine_under_another_version_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock, records=10**6)
+    with monkeypatch.context() as older:
+        older.setattr("rightcall.record.notes.__version__", "0.0.1")
+        with world([store], tmp_path) as made:
+            live(random.Random(4), clock, [store], made, 250)
+    found = replayed(store, tmp_path, ruling_of(load_policy(POLICY)))
+    assert len(found) == 250
+    assert not [one for one in found if isinstance(one, Change)]
+    unknown = {one.seq: one.why for one in found if isinstance(one, Unknown)}
+    bodies = {one.seq: one.body for one in stream_entries(store)}
+    assert set(unknown.values()) == {"redacted"}  # what this version makes of them nobody can know
+    assert all(b"[redacted" in bodies[seq] for seq in unknown)

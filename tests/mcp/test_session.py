@@ -134,6 +134,25 @@ def test_an_answer_keeps_its_bytes() -> None:
     assert asyncio.run(main()) == raw
 
 
+def test_each_request_has_its_own_time_in_whatever_order_they_end() -> None:
+    async def main() -> list[str]:
+        session, _ = await opened(ScriptedLink(silent))
+        ended: list[str] = []
+
+        async def ask(name: str, seconds: float | None) -> None:
+            try:
+                await session.request("tools/call", {}, seconds)
+            except ServerSlow:
+                ended.append(name)
+
+        asking = [asyncio.ensure_future(ask(*one)) for one in (("long", 0.1), ("for ever", None), ("short", 0.02))]
+        await asyncio.gather(asking[0], asking[2])
+        asking[1].cancel()
+        return ended
+
+    assert asyncio.run(main()) == ["short", "long"]
+
+
 def test_one_that_takes_too_long_is_cancelled_at_the_server() -> None:
     async def main() -> list[dict[str, Any]]:
         link = ScriptedLink(silent)

@@ -11,6 +11,7 @@ import pytest
 
 from rightcall.errors import StoreError, StoreFault
 from rightcall.policy import trust
+from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
 from support.stores import BODY, OpenSqlite, add, locked, numbers, records, refused, resumed
 
@@ -149,3 +150,37 @@ def test_a_key_that_is_changed_while_in_use_refuses_every_call_until_it_is_back(
         assert "audit.db.key" in refused(store, "corrupt" if change == "cut" else "replaced")
     key.write_bytes(before)
     resumed(store, 1)
+
+
+@pytest.mark.parametrize("way", ["the file", "its folder"])
+def test_a_link_to_another_store_of_the_same_user_does_not_take_the_place_of_one(tmp_path: Path, way: str) -> None:
+    one, other = tmp_path / "one/state/audit.db", tmp_path / "other/state/audit.db"
+    for path in (one, other):
+        path.parent.mkdir(parents=True)
+        with closing(SqliteStore(path)) as store:
+            store.transact(add())
+    away = one.with_name("away.db") if way == "the file" else one.parent.with_name("away")
+    (one if way == "the file" else one.parent).rename(away)
+    if way == "the file":
+        one.symlink_to(other)
+    else:
+        one.parent.symlink_to(other.parent)
+    before = other.read_bytes()
+    with pytest.raises(StoreError, match=f"it leads to {other} now, and did not before") as caught:
+        SqliteStore(one)
+    assert caught.value.fault == "replaced"
+    assert f"rightcall audit adopt --store {one}" in str(caught.value)
+    assert other.read_bytes() == before
+    with closing(SqliteStore(one, adopting=("Ada", "moved"))) as store:
+        assert store.path == str(other)
+    with closing(SqliteStore(one)) as store:
+        store.transact(add())
+
+
+def test_a_link_where_no_store_was_before_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real/audit.db")
+    for _ in range(2):
+        with closing(SqliteStore(tmp_path / "link.db")) as store:
+            store.transact(add())
+            assert store.path == str(tmp_path / "real/audit.db")

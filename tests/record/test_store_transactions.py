@@ -321,6 +321,34 @@ def test_a_record_is_open_until_its_end(store: Store) -> None:
     assert not store.look(lambda tables: tables.is_open(99, own))
 
 
+def test_a_call_that_this_process_began_is_open_only_as_long_as_it_stands_open(store: Store) -> None:
+    def begun(tables: Tables) -> tuple[int, bytes]:
+        seq = tables.append("begin", 0, BODY)
+        tables.begun(seq)
+        return tables.head()
+
+    def undone(tables: Tables) -> None:
+        found.append(begun(tables))
+        raise ZeroDivisionError
+
+    def are_open() -> list[bool]:
+        return store.transact(lambda tables: [tables.is_open(*one) for one in found])
+
+    found: list[tuple[int, bytes]] = [store.transact(begun)]
+    with pytest.raises(ZeroDivisionError):
+        store.transact(undone)
+    found += [store.transact(begun), store.transact(begun)]
+    store.transact(add("end", found[2][0]))
+    assert are_open() == [True, False, False, True]
+    store.transact(lambda tables: tables.remove_through(found[0][0]))
+    assert [store.transact(lambda tables, one=one: tables.is_open(*one)) for one in found] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
 def test_what_is_left_for_later_comes_before_the_next_work(store: Store) -> None:
     store.later(add("end", 1))
     store.later(add("end", 2))

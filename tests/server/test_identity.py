@@ -1,11 +1,12 @@
 """Tokens of an identity provider at the proxy and at `/mcp`: who comes in, what is recorded, what nobody passes on."""
 
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import json
+from msgspec import Raw, json
 
 from rightcall.record.tables import read_call
 from support.callers import HELLO, META, OWN, POLICY, Got, Site, site_of
@@ -201,6 +202,90 @@ def test_a_token_for_us_in_an_address_is_refused(site: Site, provider: OpenId, p
 
 
 @pytest.mark.promise("I-07")
+@pytest.mark.parametrize("where", ["authorization", "x-api-key", "api-key", "cookie", "x-other", "proxy-authorization"])
+@pytest.mark.parametrize("form", ["{}", "Bearer {}", "a=b; t={}", "t{}"])
+def test_a_token_of_our_own_beside_the_one_in_the_path_is_not_passed_on(site: Site, where: str, form: str) -> None:
+    for token in (OWN, site.tokens["ada"]):
+        for written in (form.format(token), f"Basic {b64encode(f'user:{token}'.encode()).decode()}"):
+            got = site.ask("GET", f"/{token}/v1/models", {where: written, "x-more": "kept"})
+            sent = site.upstream.requests[-1]
+            assert got.status == 200
+            assert [value for name, value in sent.headers if token in value or value == written] == []
+            assert "kept" in repr(sent)
+
+
+@pytest.mark.promise("I-07")
+def test_a_token_of_our_own_in_an_address_is_refused(site: Site) -> None:
+    for token in (OWN, site.tokens["ada"]):
+        before = len(site.upstream.requests)
+        for path in (f"/v1/models?key={token}", f"/v1/{token}/models", f"/v1/models?key=%{ord(token[0]):x}{token[1:]}"):
+            assert site.ask("GET", f"/{token}{path}").status == 401
+        assert len(site.upstream.requests) == before
+
+
+def _escaped(token: str) -> bytes:
+    return b'"' + b"".join(b"\\u%04x" % ord(one) for one in token) + b'"'
+
+
+BODIES: dict[str, Any] = {
+    "as it is": lambda token: json.encode(token),
+    "within a text": lambda token: json.encode(f"use {token}, please"),
+    "after a word": lambda token: json.encode(f"token{token}"),
+    "escaped": _escaped,
+    "partly escaped": lambda token: json.encode(token).replace(b".", b"\\u002E").replace(b"_", b"\\u005f"),
+    "as a name": lambda token: json.encode({token: 1}),
+    "in a list": lambda token: json.encode(["a", ["b", token]]),
+    "within JSON in a text": lambda token: json.encode(json.encode({"t": token}).decode()),
+    "without its signature": lambda token: json.encode(token.rpartition(".")[0] + "." if "." in token else token),
+}
+
+
+@pytest.mark.promise("I-07")
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("whose", ["provider", "store", "server"])
+def test_a_token_for_us_in_a_body_is_passed_on_to_nobody(site: Site, provider: OpenId, name: str, whose: str) -> None:
+    tokens = {"provider": provider.token(groups=["platform"]), "store": site.tokens["ada"], "server": OWN}
+    token = tokens[whose]
+    part = BODIES[name](token).decode()
+    routed = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "r_echo"}
+    meta = json.encode(META).decode()
+    messages = {
+        "/mcp": f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": '
+        f'{{"name": "r_echo", "arguments": {{"text": {part}}}, "_meta": {meta}}}}}',
+        "/v1/chat/completions": f'{{"model": "m", "messages": [{{"role": "user", "content": {part}}}]}}',
+        "/v1/anything": f"before {part} after",
+    }
+    before = len(site.upstream.requests)
+    for path, body in messages.items():
+        headers = {"content-type": "application/json", "x-rightcall-token": token, **routed}
+        got = site.ask("POST", path, headers, Raw(body.encode()))
+        assert (got.status, got.code) == (400, "token_in_body"), path
+        assert token not in got.body.decode()
+    assert len(site.upstream.requests) == before
+    assert "tools/call" not in [one.get("method") for link in site.links.values() for one in link.sent]
+
+
+@pytest.mark.promise("I-07")
+def test_an_answer_to_a_server_and_a_notification_pass_no_token_on(site: Site, provider: OpenId) -> None:
+    token = provider.token(groups=["platform"])
+    sent = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
+    sent["mcp-session-id"] = site.ask("POST", "/mcp", sent, hello).headers["mcp-session-id"]
+    answer = {"jsonrpc": "2.0", "id": "q", "result": {"action": "accept", "content": {"key": token}}}
+    told = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": token}}
+    batch = [{"jsonrpc": "2.0", "id": 3, "method": "ping"}, told]
+    for body in (answer, told, batch):
+        assert site.ask("POST", "/mcp", sent, body).code == "token_in_body"
+    assert site.ask("POST", "/mcp", sent, batch[:1]).status == 200
+
+
+def test_a_token_of_our_provider_for_somebody_else_may_be_talked_about(site: Site, provider: OpenId) -> None:
+    other = provider.token(aud=["https://other.example.org", "https://third.example.org"])
+    site.ask("POST", "/v1/anything", {"x-rightcall-token": OWN, "content-type": "text/plain"}, other)
+    assert other in repr(site.upstream.requests[-1])
+
+
+@pytest.mark.promise("I-07")
 def test_an_expired_token_for_us_is_not_taken_for_a_key_of_the_upstream(site: Site, provider: OpenId) -> None:
     stale = provider.token(groups=["platform"], iat=1, exp=2)
     before = len(site.upstream.requests)
@@ -234,9 +319,9 @@ def test_without_an_identity_provider_such_a_token_is_a_key_like_any_other(provi
 def test_a_proxied_call_is_recorded_with_the_identity(site: Site, provider: OpenId) -> None:
     function = {"name": "f", "parameters": {"type": "object", "properties": {}}}
     answer = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
-    from support.scripted.server import Raw
+    from support.scripted.server import Raw as Whole
 
-    site.upstream.routes["/v1/chat/completions"] = Raw(
+    site.upstream.routes["/v1/chat/completions"] = Whole(
         json.encode({"choices": [{"index": 0, "message": {"role": "assistant", "content": None, **answer}}]}),
         headers={"content-type": "application/json"},
     )

@@ -296,6 +296,26 @@ def test_a_session_that_ends_takes_its_streams_with_it() -> None:
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_who_waits_for_the_first_word_waits_its_own_time_on_one_clock() -> None:
+    async def main() -> list[str]:
+        room, ended = Room(), list[str]()
+        first, second, third = (Channel(name, room) for name in "abc")
+
+        async def wait(channel: Channel) -> None:
+            await room.first_of(channel, 0.05)
+            ended.append(channel.name)
+
+        waiting = [asyncio.ensure_future(wait(one)) for one in (first, second)]
+        await asyncio.sleep(0)
+        second.put(b"{}")
+        await waiting[1]
+        waiting.append(asyncio.ensure_future(wait(third)))
+        await asyncio.gather(*waiting)
+        return ended
+
+    assert asyncio.run(main()) == ["b", "a", "c"]
+
+
 def test_what_was_sent_is_kept_within_limits_and_what_waits_is_not_lost_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channels, "SENT", 3)
     channel = Channel("1")

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import uvicorn
 from msgspec.structs import replace
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from rightcall.base.http.answers import ServeLimits
@@ -254,10 +254,12 @@ class Pieces(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.written = b""
+        self.writes = 0
         self.closed = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
+        self.writes += 1
 
     def is_closing(self) -> bool:
         return self.closed
@@ -277,9 +279,14 @@ class Pieces(asyncio.Transport):
 def answers_to(pieces: Sequence[bytes]) -> list[bytes]:
     """The bodies of the answers to what arrives in exactly these pieces."""
 
-    async def talk() -> bytes:
+    told = said_to(pieces).written.split(b"HTTP/1.1 ")[1:]
+    return [answer.rpartition(b"\r\n\r\n")[2] for answer in told]
+
+
+def said_to(pieces: Sequence[bytes], app: ASGIApp = application) -> Pieces:
+    async def talk() -> Pieces:
         kind, _ = protocol_for(SMALL)
-        config = uvicorn.Config(application, log_config=None, lifespan="off", ws="none")
+        config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
         state, transport = ServerState(), Pieces()
         protocol = kind(config, state, {})
         protocol.connection_made(transport)
@@ -288,9 +295,31 @@ def answers_to(pieces: Sequence[bytes]) -> list[bytes]:
         while state.tasks:
             await asyncio.gather(*state.tasks)
         protocol.connection_lost(None)
-        return transport.written
+        return transport
 
-    return [answer.rpartition(b"\r\n\r\n")[2] for answer in asyncio.run(talk()).split(b"HTTP/1.1 ")[1:]]
+    return asyncio.run(talk())
+
+
+def test_an_answer_of_known_length_leaves_in_one_piece_and_a_stream_begins_at_once() -> None:
+    async def streaming(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await send({"type": "http.response.body"})
+
+    whole, stream = said_to([GET + b"\r\n"]), said_to([GET + b"\r\n"], streaming)
+    assert whole.writes == 1
+    assert whole.written.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert stream.writes == 3
+    assert stream.written.endswith(b"transfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("header", [(b"x-a", b"1\r\nx-b: 2"), (b"x-a: 1\r\nx-b", b"2"), (b"X A", b"1")])
+def test_no_header_of_an_answer_becomes_two(header: tuple[bytes, bytes]) -> None:
+    async def splitting(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0"), header]})
+        await send({"type": "http.response.body"})
+
+    assert b"x-b" not in said_to([GET + b"\r\n"], splitting).written.lower()
 
 
 SMUGGLED = b"GET /smuggled/now HTTP/1.1\r\nhost: x\r\nUpgrade: y\r\n\r\n"

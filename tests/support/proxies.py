@@ -19,6 +19,9 @@ from rightcall.proxy.gates import Options
 from rightcall.server.access import Access
 from rightcall.server.app import assemble, running
 from support.scripted.server import ScriptedUpstream
+from support.wires.chat import TOOLS
+
+CHAT, RESPONSES, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"
 
 
 class Rig(NamedTuple):
@@ -81,3 +84,16 @@ def in_front_of(upstream: str, **settings: Any) -> Iterator[str]:
     access = Access(None, bound_to="127.0.0.1")
     with serving(assemble(upstream, load_policy(), Options(**settings), access).app) as address:
         yield address
+
+
+def request_for(path: str, stream: bool) -> dict[str, Any]:
+    """A request over the API of this path, with tools."""
+    tools = json.decode(TOOLS)
+    said = [{"role": "user", "content": "Weather in Bern?"}]
+    if path == RESPONSES:
+        flat = [{"type": "function", **tool["function"]} for tool in tools]
+        return {"model": "m", "input": said, "tools": flat, "stream": stream}
+    if path == MESSAGES:
+        own = [{"name": one["function"]["name"], "input_schema": one["function"]["parameters"]} for one in tools]
+        return {"model": "m", "max_tokens": 100, "messages": said, "tools": own, "stream": stream}
+    return {"model": "m", "messages": said, "tools": tools, "stream": stream}

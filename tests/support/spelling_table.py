@@ -34,7 +34,7 @@ HARMLESS = (
     "a&b|c.txt", "\u2026notes.txt", "\u043f\u0430\u0440\u043e\u043b\u044c.txt",
     "\u03ba\u03bb\u03b5\u03b9\u03b4\u03af.md",
     "docs/secrets.md", "with.dots/and..more/x.md", "n" * 250, "deep/" * 60 + "leaf.txt", "privateer/a.txt",
-    "leftover/x.md", "desk.py", "audit.database.md", "state.md", "Jenkins.md",
+    "leftover/x.md", "c#/notes.md", "what?/next.md", "desk.py", "audit.database.md", "state.md", "Jenkins.md",
 )  # fmt: skip
 """Legal names that are nobody's secret, among them those that only begin like one."""
 
@@ -90,6 +90,12 @@ PATHS: dict[str, Callable[[str, str], str]] = {
     "address": lambda path, root: f"file://{root}/{path}",
     "address, encoded": lambda path, root: f"FILE://localhost{quote(root)}/{encoded(path)}",
     "address with a query": lambda path, root: f"file:{root}/{path}?x=1#L3",
+    "address, a folder for a host": lambda path, root: f"file://{path}",
+    "address, a share for a host": lambda path, root: f"file://\\\\localhost\\C${root}/{path}",
+    "address in two lines": lambda path, root: f"fi\nle://{root}/{path[:3]}\r\n\t{path[3:]}",
+    "joined to the root": lambda path, root: f"/{path}",
+    "joined to the root by a link": lambda path, root: f"/here/{path}",
+    "cut within": lambda path, root: f"./{path}#L10/",
     "home": lambda path, root: f"~/{path}",
     "variable": lambda path, root: f"$HOME/{path}",
     "braced variable": lambda path, root: f"${{HOME}}/./{path}",

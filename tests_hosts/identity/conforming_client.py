@@ -1,12 +1,14 @@
 """The client under test of the official conformance suite: our gateway, with the suite's server behind it.
 
 `python conforming_client.py URL`, as the suite starts it. Whatever the gateway refuses for want of a login is followed
-by that login, as a person would do it, at most three times. Asked to, the person follows a server to another provider.
+by that login, as a person would do it, at most three times. Asked to, the person follows a server to another provider,
+and writes the provider into the policy that a secret is for.
 """
 
 import asyncio
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +17,8 @@ from typing import Any
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
 
 from identity.person import Person
+from rightcall import load_policy
+from rightcall.errors import IdentityError
 from rightcall.identity.logins import IssuerChanged, Shown, Wish, log_in_at, reach_of
 from rightcall.identity.vault import Vault
 from rightcall.mcp.gateway.shared import SharedGateway
@@ -82,9 +86,23 @@ async def call(gateway: SharedGateway, person: Person) -> str:
     sys.exit("it still wants a login")
 
 
+async def named_issuer(url: str, known: dict[str, Any]) -> dict[str, Any]:
+    """The line that somebody is told to write, where a secret of the policy could go to anybody."""
+    server = load_policy({"version": 1, "servers": {"suite": {"url": url, **known}}}).servers["suite"]
+    if not server.client_secret_env and (not server.assertion_file or server.exchange_url):
+        return known
+    try:
+        await log_in_at(server, Wish(), reach_of(server), Vault(), Shown(print, print))
+    except IdentityError as told:
+        found = re.search(r'write the line issuer = "([^"]+)"', str(told))
+        return known | ({"issuer": found[1]} if found else {})
+    sys.exit("a secret was sent to whom nobody has named")
+
+
 async def main(url: str, folder: Path) -> None:
     given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
-    server = {"url": url, "effects": ["read"], **keys(os.environ["MCP_CONFORMANCE_SCENARIO"], given, folder)}
+    known = await named_issuer(url, keys(os.environ["MCP_CONFORMANCE_SCENARIO"], given, folder))
+    server = {"url": url, "effects": ["read"], **known}
     policy = {"version": 1, "policy": {"repeats": 0}, "servers": {"suite": server}}
     with Person() as person:
         async with shared_of(policy, open_link) as gateway:

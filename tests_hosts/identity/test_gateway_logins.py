@@ -80,9 +80,10 @@ def test_a_logout_takes_the_tokens_back(sit: Sitting, alice: Person) -> None:
     assert "rightcall login notes" in desk.call("whoami")
 
 
-def test_a_machine_logs_in_by_itself(sit: Sitting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_logs_in_by_itself(sit: Sitting, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACHINE_SECRET", MACHINE_SECRET)
     keys = f'login = "machine"\nclient_id = "{MACHINE}"\nclient_secret_env = "MACHINE_SECRET"\nscopes = ["mcp:read"]'
+    keys += f'\nissuer = "{provider.issuer}"'
     assert sit(keys).call("whoami") == f"{MACHINE} mcp:read"
 
 
@@ -107,5 +108,5 @@ def test_somebody_who_says_no_is_not_logged_in(sit: Sitting, provider: Provider,
     done = desk.login(alice, open=cancelled)
     assert done.code != 0
     # The toolkit says that it names itself in each answer, and does not in this one: RFC 9207 wants it refused.
-    assert ("access_denied" if provider.kind == CERTIFIED else "the answer is not from") in done.err
+    assert ("access_denied" if provider.kind == CERTIFIED else "does not say which provider it is from") in done.err
     assert "rightcall login notes" in desk.call("whoami")

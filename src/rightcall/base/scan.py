@@ -5,13 +5,13 @@ test keeps both the same.
 """
 
 import re
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.json import encode
 
-from rightcall.base.text import REDACTED
+from rightcall.base.text import REDACTED, regex
 
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
@@ -29,7 +29,7 @@ def _mixed(token: str) -> bool:
 def _is_login(token: str) -> bool:
     """`name:password` in Base64."""
     try:
-        return b":" in b64decode(token.encode() + b"==")
+        return b":" in a2b_base64(token.encode() + b"==")
     except ValueError:
         return False
 
@@ -46,7 +46,7 @@ class SecretShape(NamedTuple):
 
 
 def _shape(name: str, signs: str, pattern: str, sure: Callable[[str], bool] | None = None) -> SecretShape:
-    return SecretShape(name, tuple(signs.split()), re.compile(f"{_FREE}(?:{pattern})"), sure)
+    return SecretShape(name, tuple(signs.split()), regex(f"{_FREE}(?:{pattern})"), sure)
 
 
 SHAPES: tuple[SecretShape, ...] = (
@@ -93,18 +93,18 @@ SHAPES: tuple[SecretShape, ...] = (
 
 SIGNS: tuple[tuple[str, SecretShape], ...] = tuple((sign, shape) for shape in SHAPES for sign in shape.signs)
 
-LONG_WORD = re.compile(r"[A-Za-z0-9_-]{15}")
+LONG_WORD = regex(r"[A-Za-z0-9_-]{15}")
 """Stands in every one of them."""
 
-PRIVATE_KEY = re.compile(
+PRIVATE_KEY = regex(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:(?=-----)|\Z)(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
 """PEM and OpenSSH; without an end, everything up to the next line of hyphens."""
 
-LOGIN = re.compile(r"(?<=://)([^\s/?#@:\"'<>\\]*+)(:[^\s/?#\"'<>\\]*)?(?=@)")
+LOGIN = regex(r"(?<=://)([^\s/?#@:\"'<>\\]*+)(:[^\s/?#\"'<>\\]*)?(?=@)")
 """Name and password in an address: the password, or a long name without one."""
 
-AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+AWS_SECRET = regex(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """Forty characters, hidden beside an AWS access key."""
 
 
@@ -120,7 +120,7 @@ def is_aws_secret(token: str) -> bool:
 LONGEST = 10_000
 """How far the end of a quoted or bracketed value is looked for."""
 
-_NAMED = re.compile(
+_NAMED = regex(
     r"""(?<![\w.\-])(?:
       (?P<option>--?[A-Za-z][\w.\-]*+) (?:[ \t]++ | \\*+["'][ \t]*+,\s*+(?=\\*+["']))
     | (?P<name>[\w.\-]++)
@@ -135,25 +135,25 @@ _NAMED = re.compile(
 )
 """A name and what leads from it to its value: a sign, a tag that ends behind it, an element for each of the two."""
 
-_QUOTE = re.compile(r"""(\\{0,16})("{3}|'{3}|["'`])""")
-_OPENED = re.compile(r"(?<![\w?])<(?!/)([\w:|.\-]*+)[^<>]*+\Z")
+_QUOTE = regex(r"""(\\{0,16})("{3}|'{3}|["'`])""")
+_OPENED = regex(r"(?<![\w?])<(?!/)([\w:|.\-]*+)[^<>]*+\Z")
 """The tag in which a name stands; not `List<Token>`, nor a group of a pattern."""
-_TAG = re.compile(r"<[^<>\s]{0,40}>")
-_INSIDE = {quote: re.compile(rf"(?:[^\\{quote}]|\\.)*+", re.DOTALL) for quote in "\"'`"}
-_BRACKETS = re.compile(r"""\"(?:[^"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[\[\](){}]""", re.DOTALL)
-_LINE = re.compile(r"[^\r\n]*+")
-_HEADER = {quote: re.compile(rf"[^\r\n\\<{quote}]*+") for quote in ("", '"', "'", "`")}
-_FIELD = re.compile(r"[^;\r\n\"'<\\]*+")
+_TAG = regex(r"<[^<>\s]{0,40}>")
+_INSIDE = {quote: regex(rf"(?:[^\\{quote}]|\\.)*+", re.DOTALL) for quote in "\"'`"}
+_BRACKETS = regex(r"""\"(?:[^"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[\[\](){}]""", re.DOTALL)
+_LINE = regex(r"[^\r\n]*+")
+_HEADER = {quote: regex(rf"[^\r\n\\<{quote}]*+") for quote in ("", '"', "'", "`")}
+_FIELD = regex(r"[^;\r\n\"'<\\]*+")
 """Of a connection string, `Server=…;Password=…;`."""
-_SHELL_WORD = re.compile(r"(?:\\[^nrt\"']|<(?![/|])|[^\s\"'`<>\\])++")
-_WORD = re.compile(r"(?:<(?![/|])|[^\s\"'`<>\\,;&)\]}|])++")
-_REFERENCE = re.compile(r"\$(?:[A-Z][A-Z0-9_]*+|\{[A-Z][A-Z0-9_]*+\})(?![\w$])")
+_SHELL_WORD = regex(r"(?:\\[^nrt\"']|<(?![/|])|[^\s\"'`<>\\])++")
+_WORD = regex(r"(?:<(?![/|])|[^\s\"'`<>\\,;&)\]}|])++")
+_REFERENCE = regex(r"\$(?:[A-Z][A-Z0-9_]*+|\{[A-Z][A-Z0-9_]*+\})(?![\w$])")
 """A variable of the shell, which is not the secret itself."""
 
-_WITH_BLANKS = re.compile(r"(?:authori[sz]ation|cookie)\Z", re.IGNORECASE)
+_WITH_BLANKS = regex(r"(?:authori[sz]ation|cookie)\Z", re.IGNORECASE)
 """Headers whose value goes on to the end of the line."""
 
-_SETTING = re.compile(r"(?:^|\n)[ \t]*(?:export|set|env|ENV|ARG)?[ \t]*\Z")
+_SETTING = regex(r"(?:^|\n)[ \t]*(?:export|set|env|ENV|ARG)?[ \t]*\Z")
 _NO_VALUE = frozenset(
     ("none", "null", "nil", "undefined", "true", "false", "str", "string", "bytes", "int", "integer", "bool", "boolean",
      "any", "object", "required", "optional")
@@ -293,11 +293,11 @@ _LONG_NAME = 20
 
 _NOT_HIDDEN = r"(?!\[redacted [0-9a-f]{12}\])"
 _COMMANDS: dict[str, re.Pattern[str]] = {
-    "sshpass": re.compile(rf"(?<=sshpass)[ \t]++-p[ \t]*+{_NOT_HIDDEN}([^\s\"'\\]++)"),
-    "curl": re.compile(
+    "sshpass": regex(rf"(?<=sshpass)[ \t]++-p[ \t]*+{_NOT_HIDDEN}([^\s\"'\\]++)"),
+    "curl": regex(
         rf"(?<=[ \t])(?:-u|-U|--user|--proxy-user)[ \t=]*+[\"']?[^\s:\"']{{1,100}}:{_NOT_HIDDEN}([^\s\"'\\]++)"
     ),
-    "mysql": re.compile(rf"mysql\w*+[^\n|;&]{{0,200}}?[ \t]-p{_NOT_HIDDEN}([^\s\"'\\-][^\s\"'\\]*+)"),
+    "mysql": regex(rf"mysql\w*+[^\n|;&]{{0,200}}?[ \t]-p{_NOT_HIDDEN}([^\s\"'\\-][^\s\"'\\]*+)"),
 }
 """Commands that take a password in a short option."""
 
@@ -368,7 +368,7 @@ DEEPEST = 100
 
 _PAIR_NAMES = ("name", "key", "header", "field", "variable")
 """What a pair calls its name, when it is written as an object with a `value`."""
-_STEPS = re.compile(r"[^.\[\]/]+")
+_STEPS = regex(r"[^.\[\]/]+")
 
 
 class Walk:

@@ -314,6 +314,48 @@ def _type_of(thing: Any) -> str:
     return type(cast("object", thing)).__name__
 
 
+# ── what was sent ──
+
+_HIDDEN = b"[redacted]"
+_SHORTEST_SENT = 8
+"""Shorter ones are no secrets, and may be in any text."""
+_MOST_SENT = 40
+
+
+class Sent:
+    """The secrets that were sent to one server. It knows them; whoever reads its answers (a model, a client, a record)
+    must not, and some servers show the headers of a request.
+
+    >>> sent = Sent()
+    >>> sent.note([(b"authorization", b"Bearer s3cret-token"), (b"accept", b"application/json")])
+    >>> sent.hide(b'{"headers": ["Bearer s3cret-token", "application/json"]}')
+    b'{"headers": ["Bearer [redacted]", "application/json"]}'
+    """
+
+    def __init__(self) -> None:
+        self._forms: dict[bytes, None] = {}
+
+    def note(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        for name, value in headers:
+            secret = value.rpartition(b" ")[2] if name == b"authorization" else value
+            if secret in self._forms or len(secret) < _SHORTEST_SENT or not is_secret(name.decode("latin-1")):
+                continue
+            from urllib.parse import quote_from_bytes  # late: once for each token
+
+            written = encode(secret.decode("latin-1"))[1:-1]  # as a message holds it
+            quoted = quote_from_bytes(secret, safe="").encode("ascii")
+            self._forms |= dict.fromkeys((secret, written, written.replace(b"/", b"\\/"), quoted))
+        while len(self._forms) > _MOST_SENT:
+            del self._forms[next(iter(self._forms))]
+
+    def hide(self, data: bytes) -> bytes:
+        """What a server says, without them."""
+        for form in self._forms:
+            if form in data:
+                data = data.replace(form, _HIDDEN)
+        return data
+
+
 # ── what a record holds ──
 
 LONGEST_VALUE = 2000

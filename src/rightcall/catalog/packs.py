@@ -8,7 +8,8 @@ True
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from zlib import crc32
 
@@ -58,6 +59,25 @@ _HOME = os.path.join(os.path.dirname(__file__), "shipped")
 def available_packs() -> tuple[str, ...]:
     """The names of the packs that ship with RightCall, in order; nothing is read."""
     return tuple(sorted(name.removesuffix(".toml") for name in os.listdir(_HOME) if name.endswith(".toml")))
+
+
+_FEW = 20
+"""Tools whose names are looked for in a pack's text."""
+
+
+def packs_about(tools: Collection[str]) -> Iterator[str]:
+    """The names of shipped packs that may say something of these tools. Of a few tools only those packs whose text has
+    one of the names: to look for a name is quicker than to read a pack."""
+    for name in available_packs():
+        text: str | None = None
+        if len(tools) <= _FEW:
+            with (
+                suppress(OSError, UnicodeDecodeError),
+                open(os.path.join(_HOME, f"{name}.toml"), encoding="utf-8") as file,
+            ):
+                text = file.read()
+        if text is None or any(tool in text for tool in tools):
+            yield name
 
 
 def is_pack_path(name: str) -> bool:

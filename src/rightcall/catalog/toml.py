@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeGuard, cast, get_args
 from msgspec import Struct
 
 from rightcall.base.files.guarded import plain_file
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import escaped, regex, render_json
 from rightcall.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
@@ -210,11 +210,11 @@ Table = Mapping[str, Any]
 
 _MOST_PARTS = 200
 """Of a dotted key; people write two or three."""
-_BARE = re.compile(r"\s*([\w.-]{1,60})\s*=\s*([A-Za-z][\w./*-]{0,60})\s*(?:#.*)?")
+_BARE = regex(r"\s*([\w.-]{1,60})\s*=\s*([A-Za-z][\w./*-]{0,60})\s*(?:#.*)?")
 """A key, and a word without quotes for its value."""
 
 
-_ON_ONE_LINE = re.compile(r"\s*(\[{1,2}[\w.\"' -]{1,200}\]{1,2})\s*([\w-]{1,80}\s*=.{1,200})")
+_ON_ONE_LINE = regex(r"\s*(\[{1,2}[\w.\"' -]{1,200}\]{1,2})\s*([\w-]{1,80}\s*=.{1,200})")
 
 
 def _suggest_form(text: str, line: int) -> str:

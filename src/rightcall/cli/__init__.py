@@ -143,6 +143,20 @@ def _hook(arguments: list[str]) -> int | None:
         return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
+def _describe_failure(error: OSError) -> str:
+    """Which file, why, and what to do about it."""
+    import errno  # late: this is rare
+
+    name = error.filename if isinstance(error.filename, str) else ""
+    if error.errno == errno.EROFS:
+        return f"cannot write {name or 'here'}: the disk is read-only; run it in another folder"
+    if error.errno == errno.ENOSPC:
+        return f"cannot write {name or 'the output'}: the disk is full; free some space and run it again"
+    if error.errno in (errno.EACCES, errno.EPERM) and name:
+        return f"no permission for {name}; change its rights, or run it in another folder"
+    return f"reading or writing failed: {error.strerror or error}{f' ({name})' if name else ''}"
+
+
 def _main(arguments: list[str], when_loaded: Callable[[], None] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # started with it closed: what is written goes nowhere
@@ -159,8 +173,7 @@ def _main(arguments: list[str], when_loaded: Callable[[], None] | None = None) -
         return CLOSED_PIPE
     except OSError as error:
         _quiet(sys.stdout)
-        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
-        return _complain(f"input or output failed: {error.strerror or error}{where}")
+        return _complain(_describe_failure(error))
     except Exception as error:
         if not _is_interruption(error):
             raise

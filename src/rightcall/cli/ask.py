@@ -102,7 +102,7 @@ def run(options: Namespace) -> int:
     from rightcall.cli.ask import investigate
     from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
-    from rightcall.record.memory import existing_folder
+    from rightcall.record.premises import existing_folder
 
     existing_folder(options.root)
     offer_trust(options)

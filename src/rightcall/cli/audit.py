@@ -43,6 +43,7 @@ from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, Would, call, find_calls
 from rightcall.record.erasure import Erased, erase, find_erasable
+from rightcall.record.fates import WORDS, rule_of
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode
@@ -79,9 +80,7 @@ examples:
 """
 
 FORMATS = ("jsonl", "csv")
-FATES = ("repaired", "lifted", "left")
-"""What the proxy did about a call, as its lines say."""
-STATUSES = (*get_args(Status), "proxied", *FATES, *get_args(Would))
+STATUSES = (*get_args(Status), "proxied", *WORDS, *get_args(Would))
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -473,8 +472,8 @@ def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallR
 
 
 def _wanted(options: Namespace, since: str | None = None) -> CallFilter:
-    fate = options.status in FATES
-    status, rule = ("proxied", f"proxy:{options.status}") if fate else (options.status, None)
+    fate = options.status in WORDS
+    status, rule = ("proxied", rule_of(options.status)) if fate else (options.status, None)
     return CallFilter(options.caller, options.tool, status, options.context, options.step, since, rule=rule)
 
 

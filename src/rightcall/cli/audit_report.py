@@ -18,6 +18,7 @@ from rightcall.cli import OK
 from rightcall.cli.options import InputError, Looking
 from rightcall.cli.persons import fit_columns, moment
 from rightcall.cli.terminal import (
+    LEFT_OUT,
     Style,
     Tint,
     Whole,
@@ -271,7 +272,8 @@ def _emission(record: CallRecord) -> list[str]:
 
 
 def _repair(repair: Mapping[str, Any]) -> str:
-    change = f"{brief(repair.get('before'))} → {brief(repair.get('after'))}"
+    after = "left out" if repair.get("rule") in LEFT_OUT else f"→ {brief(repair.get('after'))}"
+    change = f"{brief(repair.get('before'))} {after}"
     sure = repair.get("confidence")
     how = confidence(float(sure)) if isinstance(sure, (int, float)) else "?"
     place = _word(repair.get("path") or "(the call)")

@@ -39,6 +39,7 @@ from rightcall.console.people import (
     LINK_SECONDS,
     PREFIX,
     add_person,
+    giver_of,
     identified_people,
     local_person,
     make_link,
@@ -111,7 +112,7 @@ def run(options: Namespace) -> int:
         except ImportError as missing:
             raise missing_package(missing) from missing
         check_settings(settings)
-        policy = PolicyInForce(policy_file(options), os.path.join(options.root, POLICY_FILE))
+        policy = PolicyInForce(policy_file(options), os.path.join(options.root, POLICY_FILE), adopts=True)
         console = Console(store, in_force(policy), options.root, checks=partial(_checks, options))
         with announced(database_of(options), "console") as announce:
 
@@ -150,12 +151,14 @@ def _credential(where: str) -> str:
 
 
 def in_force(policy: PolicyInForce) -> Callable[[], Policy]:
-    """The policy of each moment; an edit that is wrong changes nothing."""
+    """The policy of each moment; an edit that is wrong changes nothing, and is told of in the log."""
 
     def current() -> Policy:
         found = policy.changed()
         if isinstance(found, Policy):
             policy.take(found)
+        elif found is not None:
+            policy.keep(str(found))
         return policy.current
 
     return current
@@ -247,9 +250,10 @@ def console_beside(
     from rightcall.console.app import Console, console_running
 
     settings = _settings_beside(options, settings) if bound is None else replace(settings, port=bound.getsockname()[1])
+    practises = getattr(options, "practice", False)
     console = Console(
-        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options),
-        service.passed,
+        store, lambda: policy.current, options.root, lambda: {**service.state(), "practice": practises}, service.tools,
+        partial(_checks, options), service.passed,
     )  # fmt: skip
     with announced(database_of(options), "console") as announce, console_running(console, settings, bound) as address:
         if bound is None:
@@ -367,7 +371,13 @@ def _list(found: tuple[list[Credential], list[Credential]], options: Namespace) 
 
     def lines(style: Style) -> list[str]:
         cells = [
-            [render_name(one.person), one.may, moment(one.made)[:16], render_name(one.by), str(sessions[one.person])]
+            [
+                render_name(one.person),
+                one.may,
+                moment(one.made)[:16],
+                render_name(giver_of(one)),
+                str(sessions[one.person]),
+            ]
             for one in known
         ]
         return [*table(["person", "may", "added (UTC)", "by", "sessions"], cells, style, left=4), _people(known)]
@@ -388,4 +398,4 @@ def _revoke(store: Store, options: Namespace) -> int:
 
 
 def _record(one: Credential) -> dict[str, Any]:
-    return {"person": one.person, "may": one.may, "made": moment(one.made), "by": one.by}
+    return {"person": one.person, "may": one.may, "made": moment(one.made), "by": giver_of(one)}

@@ -191,7 +191,7 @@ def _commands() -> str:
     width = max(map(len, COMMANDS))
     parts = [
         f"{group}:\n" + "".join(f"  {name:<{width}}  {COMMANDS[name]}\n" for name in names)
-        for group, names in {**GROUPS, "Hidden": HIDDEN}.items()
+        for group, names in {**GROUPS, "Other": HIDDEN}.items()
     ]
     return "\n".join(parts)
 

@@ -664,7 +664,7 @@ def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
     from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
-    from rightcall.record.memory import found_folder, store_path
+    from rightcall.record.premises import found_folder, store_path
 
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere

@@ -301,7 +301,8 @@ def advice_of(one: Proposal) -> str:
         )
     values = ", ".join(_name(text) for text in one.shown[:3])
     return (
-        f"`{_name(one.place)}` of {_name(one.tool)} gets values such as {values}; say in its description what it takes"
+        f"models pass different wrong values for `{_name(one.place)}` of {_name(one.tool)}, such as {values}; "
+        "say in its description what it takes"
     )
 
 
@@ -337,6 +338,7 @@ def _record(learned: Learned) -> dict[str, Any]:
 def record_of(one: Proposal) -> dict[str, Any]:
     """A proposal as `--json` prints it."""
     told: dict[str, Any] = to_builtins(one)
+    del told["parts"]  # only the trial needs them
     told["rule"] = _rule(one) if one.is_rule else advice_of(one)
     told["examples"] = [example._asdict() for example in one.examples]
     return told

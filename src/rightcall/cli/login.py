@@ -3,10 +3,12 @@ login provider, and returns to this machine; on a machine without a browser, use
 system's keyring, or in a file that only you can read. Without NAME, list the servers and their logins."""
 
 import asyncio
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing, redirect_stdout, suppress
+from shlex import quote
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,6 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, json_option, open_store, policy_of, policy_path, store_options
 from rightcall.cli.persons import YES, at_a_terminal, login_name, read_word
 from rightcall.cli.terminal import say, tell
-from rightcall.errors import IdentityError
 from rightcall.record.notes import note_change
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ examples:
   rightcall login notes --device
   rightcall login tracker --scopes "read write" --no-browser
   rightcall login tracker --as teacher
+  rightcall login tracker --person 248289761001
 
 `rightcall status` shows who is logged in where, until when and with which scopes.
 """
@@ -43,15 +45,23 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--scopes", metavar="LIST", help="Ask for these scopes (default: those of the server and policy)"
     )
-    parser.add_argument(
-        "--as", dest="caller", metavar="CALLER", help="Log in for this caller, at a server with `per_caller`"
-    )
+    _whose_options(parser, "Log in for")
     parser.add_argument("--issuer", metavar="URL", help="Accept this provider, even if it has changed")
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=300.0, help="Wait this long for the login (default: 300 seconds)"
     )
     json_option(parser)
     store_options(parser)
+
+
+def _whose_options(parser: ArgumentParser, does: str) -> None:
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--as", dest="caller", metavar="CALLER", help=f"{does} this caller, at a server with `per_caller`"
+    )
+    whose.add_argument(
+        "--person", metavar="ID", help=f"{does} the person with this ID (`sub`) at the policy's identity provider"
+    )
 
 
 def run(options: Namespace) -> int:
@@ -84,11 +94,39 @@ def _wish(options: Namespace) -> "Wish":
     scopes = read_scopes((options.scopes or "").replace(",", " "))
     if options.scopes is not None and not scopes:
         raise InputError('invalid value for `--scopes`: expected words, such as "read write"')
-    return Wish(options.caller or "", options.device, scopes, options.issuer or "", options.timeout)
+    return Wish(_caller(options), options.device, scopes, options.issuer or "", options.timeout)
+
+
+def _caller(options: Namespace) -> str:
+    """Whose login is meant; empty: everybody's. Raises InputError."""
+    if options.person is None:
+        return options.caller or ""
+    from rightcall.identity.vault import Vault
+    from rightcall.policy.types import caller_for, subject_in
+
+    policy, vault = policy_of(options), Vault()
+    url, issuers = policy.servers[options.name].url, [one.issuer for one in policy.identity]
+    known = {one.caller for one in (*vault.logins(), *vault.wants()) if one.url == url}
+    meant = sorted(one for one in known if subject_in(one) == options.person)
+    meant = meant or [caller_for(issuer, options.person) for issuer in issuers]
+    if len(meant) == 1:
+        return meant[0]
+    if not meant:
+        raise InputError("`--person` needs an identity provider in the policy (`[identity]`); pass `--as CALLER`")
+    ways = " or ".join(f"`--as {quote(escaped(one, 200))}`" for one in meant[:3])
+    raise InputError(f"several identity providers may know {escaped(options.person, 60)!r}: pass {ways}")
+
+
+def _check_trust(options: Namespace) -> None:
+    """Raises InputError where a policy was found that nobody trusts: its servers are not reached."""
+    if policy_of(options).standing == "tightened":
+        file = escaped(quote(os.path.abspath(policy_path(options) or "")))
+        raise InputError(f"the policy here is not trusted, so its servers are not used: run `rightcall trust {file}`")
 
 
 def _server(options: Namespace) -> "Server":
     """The server that is meant. Raises ConfigError, with what would be right."""
+    _check_trust(options)
     servers = policy_of(options).servers
     found = servers.get(options.name)
     name = escaped(options.name, 60)
@@ -100,18 +138,18 @@ def _server(options: Namespace) -> "Server":
         known = suggest(options.name, with_url) if with_url else "; it names no server with a `url`"
         raise InputError(f"unknown server {name!r}{known}", source=where)
     if not found.url:
-        if not found.command:  # a policy that nobody trusts says only what is denied
-            raise InputError(f"the policy that names {name} is not trusted: run `rightcall trust`")
         raise InputError(
             f"{name} is a program that RightCall starts (`command`); only servers with a `url` have logins"
         )
     if found.brings_token:
         key = "token_env" if found.token_env else "token_command"
         raise InputError(f"[servers.{name}] has `{key}`, so its token comes from there and nobody logs in")
-    if found.per_caller and not options.caller:
+    is_own = options.caller or options.person
+    if found.per_caller and not is_own:
         raise InputError(f"[servers.{name}] has `per_caller`: pass `--as CALLER`, whose login it is")
-    if options.caller and not found.per_caller:
-        raise InputError(f"[servers.{name}] has one login for all callers; `--as` needs `per_caller = true` there")
+    if is_own and not found.per_caller:
+        flag = "--as" if options.caller else "--person"
+        raise InputError(f"[servers.{name}] has one login for all callers; `{flag}` needs `per_caller = true` there")
     return found
 
 
@@ -121,7 +159,7 @@ def _logged_in(server: "Server", wish: "Wish", options: Namespace) -> "Login":
     from rightcall.identity.vault import Vault
 
     policy = policy_of(options)
-    named = [one for one in (server.url, server.issuer, server.exchange_url, wish.issuer) if one]
+    named = [one for one in (server.url, server.issuer, server.exchange_url, options.issuer) if one]
     reach = Reach.of(named, policy.web, policy.settings.urls)
     shown = Shown(_shown_link(options), _shown_code(options))
     return asyncio.run(log_in_at(server, wish, reach, Vault(), shown))
@@ -202,10 +240,17 @@ def state_word(login: "Login") -> str:
 
 def describe_login(login: "Login") -> str:
     """One line for people."""
-    whose = f" for {login.caller}" if login.caller else ""
+    whose = f" for {_shown_caller(login.caller)}" if login.caller else ""
     who = f" as {login.who}" if login.who else ""
     scopes = f", scopes {' '.join(login.scopes)}" if login.scopes else ""
     return escaped(f"{login.server}: logged in{who}{whose} at {login.provider.issuer}{scopes}, {_end(login)}", 500)
+
+
+def _shown_caller(caller: str) -> str:
+    from rightcall.policy.types import subject_in
+
+    subject = subject_in(caller)
+    return f"{subject} of {caller.partition('#')[0]}" if subject else caller
 
 
 def want_record(want: "Want") -> dict[str, Any]:
@@ -241,6 +286,8 @@ def _list(options: Namespace) -> int:
     """Of the servers that can have one."""
     from rightcall.identity.vault import Vault
 
+    _check_trust(options)
+
     vault = Vault()
     logins, wants = vault.logins(), vault.wants()
     rows: list[dict[str, Any]] = []
@@ -263,20 +310,24 @@ def _list(options: Namespace) -> int:
 # ── logout ──
 
 HELP_LOGOUT = """\
-Log out of an MCP server: the provider revokes the tokens if it can, and they are removed from this machine."""
+Log out of an MCP server: the provider revokes the tokens if it can, and they are removed from this machine. RightCall
+remembers which provider gave the logins, and asks if the server names another one later; `--forget` ends that too."""
 
 EXAMPLES_LOGOUT = """\
 examples:
   rightcall logout notes
   rightcall logout tracker --as teacher
+  rightcall logout notes --forget
 """
 
 
 def arguments_logout(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="Name of the server in the policy (`[servers.NAME]`)")
+    _whose_options(parser, "Log out")
     parser.add_argument(
-        "--as", dest="caller", metavar="CALLER", help="Log this caller out, at a server with `per_caller`"
+        "--forget", action="store_true", help="Also forget which provider gives the logins: the next login may use any"
     )
+    parser.add_argument("--yes", action="store_true", help="Do not ask")
     json_option(parser)
     store_options(parser)
 
@@ -285,21 +336,36 @@ def run_logout(options: Namespace) -> int:
     from rightcall.identity.logins import log_out
     from rightcall.identity.vault import Vault
 
-    server = _server(options)
+    server, vault = _server(options), Vault()
+    pinned = vault.first_issuer(server.url) if options.forget else ""
+    if pinned:
+        _agree_to_forget(server, pinned, options)
     with closing(open_store(options, create=True)) as store:
-        try:
-            found = asyncio.run(log_out(server, options.caller or "", Vault()))
-        except IdentityError as wrong:
-            raise InputError(str(wrong)) from None
+        found = asyncio.run(log_out(server, _caller(options), vault))
         if found is not None:
             about = {"server": server.name, "url": server.url, "revoked": found[1]}
             store.transact(lambda tables: note_change(tables, "logged out at a server", login_name(), about))
-    if found is None:
-        tell(options, {"server": server.name, "logged_out": False}, lambda _: [f"{server.name}: nobody was logged in."])
-        return REFUSED
-    told = (
-        "its provider took the tokens back" if found[1] else "its provider offers no way to take tokens back, or failed"
-    )
-    record = {"server": server.name, "logged_out": True, "revoked": found[1]}
-    tell(options, record, lambda _: [f"{server.name}: logged out; {told}."])
-    return OK
+        if pinned:
+            vault.forget_issuer(server.url)
+            gone = {"server": server.name, "url": server.url, "issuer": pinned}
+            store.transact(lambda tables: note_change(tables, "provider forgotten", login_name(), gone))
+    record: dict[str, Any] = {"server": server.name, "logged_out": found is not None}
+    told = "nobody was logged in"
+    if found is not None:
+        taken = "took the tokens back" if found[1] else "offers no way to take tokens back, or failed"
+        record, told = record | {"revoked": found[1]}, f"logged out; its provider {taken}"
+    if pinned:
+        record, told = record | {"forgotten": pinned}, f"{told}. The next login may use any provider"
+    tell(options, record, lambda _: [f"{escaped(f'{server.name}: {told}', 500)}."])
+    return OK if found is not None or pinned else REFUSED
+
+
+def _agree_to_forget(server: "Server", pinned: str, options: Namespace) -> None:
+    """Raises InputError where nobody does."""
+    if options.yes:
+        return
+    if options.json or not at_a_terminal():
+        raise InputError("cannot prompt without a terminal; pass `--yes` to forget the provider")
+    say(f"Logins at {escaped(server.name)} come from {escaped(pinned, 200)}.")
+    if read_word("Accept any provider that the server names next? [y/N] ") not in YES:
+        raise InputError("nothing was changed")

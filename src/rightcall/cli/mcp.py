@@ -317,8 +317,8 @@ def _learn(options: Namespace) -> int:
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
     from rightcall.mcp.links import learn_tools
     from rightcall.policy.watch import load_policy
-    from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
     from rightcall.record.notes import remember_tools
+    from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 
     root = existing_folder(project_folder(options.root))
     policy = os.path.abspath(options.policy) if options.policy else policy_of_project(root)

@@ -638,7 +638,7 @@ def database_of(options: Namespace) -> str:
     Where the store is on a server, this is where the rest lies that stays on its machine."""
     if options.store is not None and not is_server(options.store):
         return options.store
-    from rightcall.record.memory import store_path
+    from rightcall.record.premises import store_path
 
     path = store_path(policy_of(options), policy_path(options), options.root)
     if (folder := found_in(options)) is not None:
@@ -665,7 +665,7 @@ def found_in(options: Namespace) -> str | None:
     if options.store is not None:
         return None
     from rightcall.policy.trust import speak_on_stderr
-    from rightcall.record.memory import found_folder
+    from rightcall.record.premises import found_folder
 
     speak_on_stderr()
 
@@ -782,7 +782,7 @@ def _existing(options: Namespace) -> str:
     file = os.path.realpath(path)
     if problem := lost(file):
         raise unusable(file, problem, way_out(file), "replaced")
-    if not os.path.exists(path):
+    if not os.path.exists(path) or not os.path.getsize(path):
         record = "" if options.store else "Record a call with `rightcall run ping '{}'`, or start `rightcall serve`. "
         raise StoreError(
             f"no audit log at {path}: nothing is recorded there yet. {record}"

@@ -119,7 +119,7 @@ def _policy_beyond(folder: str) -> str | None:
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
-    from rightcall.record.memory import found_folder
+    from rightcall.record.premises import found_folder
 
     nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
     try:
@@ -157,7 +157,7 @@ def _untrusted(options: Namespace, word: str, path: str) -> ConfigError | None:
     """Where the file names another store than the one that was reached, since nobody trusts it: processes that were
     started with `--policy` use that one."""
     file = policy_path(options)
-    if file is None or policy_of(options).standing != "tightened":
+    if options.everywhere or file is None or policy_of(options).standing != "tightened":
         return None
     said = _said_path(file)
     if said is None or os.path.abspath(said) == path:

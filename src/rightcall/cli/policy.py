@@ -48,6 +48,7 @@ from rightcall.policy.settings import (
     HOSTS,
     PRESETS,
     STAGES,
+    IdentitySettings,
     Limits,
     LlmSettings,
     Policy,
@@ -62,7 +63,7 @@ from rightcall.policy.settings import (
 from rightcall.policy.tightening import ignored_keys, tighten
 from rightcall.policy.trust import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import store_path
+from rightcall.record.premises import store_path
 from rightcall.tools.code.structure import has_parser
 from rightcall.types import Effect
 
@@ -330,6 +331,10 @@ def _model(model: RouterModel, place: KeyPath) -> Found:
 
 def _llm_notes(llm: LlmSettings) -> Found:
     yield from _model(llm, ("gate", "llm"))
+    yield (
+        ("gate", "llm"),
+        "hooks, `wrap` and the gateway never ask it; each process has its own budget",
+    )
     if not is_loopback(urlsplit(llm.url).hostname or ""):
         yield ("gate", "llm", "url"), "calls that cannot be repaired are sent there, with their arguments"
     if llm.key_env and not os.environ.get(llm.key_env):
@@ -361,6 +366,27 @@ def _identity(policy: Policy) -> Found:
                 yield (*place, "map", "*"), f"everybody with a login at {escaped(one.name, 60)} may open the console"
         if not one.client_id and any(rule.may for rule in one.map):
             yield (*place, "map"), "`may` has no effect without `client_id`: nobody can log into the console"
+        for other in policy.identity[:at]:
+            for name in sorted(_shared_callers(one, other)):
+                told = f"caller `{escaped(name, 100)}` is also one of {escaped(other.name, 60)}"
+                yield (*place, "map"), f"{told}: tokens of both share its rights, limits and records"
+
+
+def _shared_callers(one: IdentitySettings, other: IdentitySettings) -> set[str]:
+    """Callers that tokens of two providers can both be. A name with a claim in it is every name that begins so."""
+    pairs = ((mine.caller, theirs.caller) for mine in one.map for theirs in other.map if mine.caller and theirs.caller)
+    return {mine for mine, theirs in pairs if _may_be_same(mine, theirs)}
+
+
+def _may_be_same(mine: str, theirs: str) -> bool:
+    """
+    >>> _may_be_same("staff/{email}", "staff/{sub}"), _may_be_same("ci", "ci"), _may_be_same("staff/{email}", "staff")
+    (True, True, False)
+    """
+    (own, brace, _), (other, also, _) = mine.partition("{"), theirs.partition("{")
+    if brace and also:
+        return own == other  # a claim holds no slash
+    return theirs.startswith(own) if brace else own.startswith(other) if also else own == other
 
 
 def _map_lines(count: int) -> str:

@@ -31,7 +31,8 @@ from rightcall.hosts.hooks.wires import hosted
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import STAGES
 from rightcall.policy.types import DecisionKind
-from rightcall.record.memory import MemoryStore, store_path
+from rightcall.record.memory import MemoryStore
+from rightcall.record.premises import store_path
 
 _SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
     "allow": ("✓", "would run", "green"),

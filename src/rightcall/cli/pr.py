@@ -44,8 +44,8 @@ from rightcall.errors import ConfigError, ToolFailure
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import place_policy
 from rightcall.record.admission import person
-from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.notes import note_change
+from rightcall.record.premises import desk_folder, existing_folder, guarded_paths
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write import acts
 from rightcall.tools.write.apply import preview, why_not

@@ -31,7 +31,7 @@ from rightcall.learn.sites import Sites
 from rightcall.learn.tally import Group, Tally
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import guarded_paths, store_path
+from rightcall.record.premises import guarded_paths, store_path
 from rightcall.record.tables import AuditEntry
 
 EXAMPLES = """\
@@ -43,7 +43,11 @@ examples:
   rightcall replay --tools tools.json
 """
 
-ANY: Final = {"changed": "any call is decided otherwise", "unknown": "a call cannot be decided again"}
+ANY: Final = {
+    "indirect": "a call is decided otherwise only because calls before it are",
+    "changed": "any call is decided otherwise",
+    "unknown": "a call cannot be decided again",
+}
 WORDS: Final = {"allow": "runs", "dry_run": "dry run", "ask": "asks", "deny": "refused", "passed": "passes"}
 _BAR = 24
 _MOST_GROUPS = 40
@@ -203,7 +207,8 @@ def _group(group: Group, style: Style) -> list[str]:
         head = f"{WORDS.get(before, before)} → {WORDS.get(after, after)}"
     colour = {"loosened": "yellow", "tightened": "red"}.get(group.kinds[0], "cyan")
     title = f"{style.tint(head, colour, 'bold')}  {escaped(group.tool, 80)}  {many(group.count, 'call')}"  # pyright: ignore[reportArgumentType] - a tint
-    rules = f"  {escaped(was, 80)} → {escaped(now, 80)}  [{', '.join(group.kinds)}]"
+    kinds = ", ".join(("indirect", *group.kinds) if group.is_indirect else group.kinds)
+    rules = f"  {escaped(was, 80)} → {escaped(now, 80)}  [{kinds}]"
     shown = render_json(example.before.params, _LONGEST_PARAMS)
     told = f"e.g. record {example.seq}, {example.at[:19]}, {escaped(example.caller, 60)}: {shown}"
     if example.after.params != example.before.params and example.after.params is not None:

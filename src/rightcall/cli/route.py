@@ -89,7 +89,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.record.memory import existing_folder
+    from rightcall.record.premises import existing_folder
 
     existing_folder(options.root)
     if options.jsonl:

@@ -92,8 +92,9 @@ def run(options: Namespace) -> int:
     from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
+    from rightcall.executor.pipeline import answered, nobody_answered
     from rightcall.models import RepairModel
-    from rightcall.record.memory import existing_folder
+    from rightcall.record.premises import existing_folder
 
     if not 0 <= options.wait <= _LONGEST_WAIT:
         raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")
@@ -112,9 +113,15 @@ def run(options: Namespace) -> int:
             call = {"name": options.tool, "arguments": written}
             words = {"context": options.context, "step": options.step, "approval": options.approval}
             outcome = executor.run(call, options.caller, **words)
-            if outcome.status == "waiting" and options.wait:
-                sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
-                outcome = executor.run(call, options.caller, **words, wait=options.wait)
+            question = outcome.decision.approval if outcome.status == "waiting" and outcome.decision else None
+            if question is not None and options.wait:
+                answer = f"rightcall approvals approve {question}{places(options)}"
+                sys.stderr.write(f"waiting up to {options.wait:g} s for a person. To approve it: {answer}\n")
+                said, _ = executor.wait_for(lambda one: answered(one, question, None, options.wait))
+                if said == "answered":  # it is made again then, and not before: a call that waits has one record
+                    outcome = executor.run(call, options.caller, **words)
+                elif said == "expired":
+                    outcome = nobody_answered(outcome)
             line = _line(executor.gate.catalog.tools.get(outcome.tool), outcome)
             if line and executor.policy.standing == "tightened":  # it may say so already
                 trust = f"rightcall trust {quote(executor.policy.source)}"

@@ -24,7 +24,7 @@ from rightcall.cli.options import SHARED, InputError, json_option, policy_file, 
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
-from rightcall.record.memory import existing_folder
+from rightcall.record.premises import existing_folder
 from rightcall.tools.sandbox import sandbox as probe
 from rightcall.tools.sandbox.charts import LIBRARY, is_missing, lend_library, library_version
 from rightcall.tools.sandbox.conversation import (

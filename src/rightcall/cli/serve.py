@@ -129,7 +129,7 @@ def serve_upstream(
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.record.memory import store_path
+    from rightcall.record.premises import store_path
 
     form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
     channel = os.environ.pop(CHANNEL, None)

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import Struct
 
+from rightcall.base.json.marks import RULES
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.terminal import Style, Tint, harmless_lines, many
+from rightcall.cli.terminal import LEFT_OUT, Style, Tint, harmless_lines, many
 from rightcall.gate.records import json_text
-from rightcall.proxy.gates import CALLER, Did, Provenance, notes, word_for
+from rightcall.proxy.gates import CALLER, Did, Provenance, lighten, notes, word_for
 from rightcall.record.tables import CallBody
 from rightcall.types import Verdict
 
@@ -118,7 +119,8 @@ class Lines:
                 self._bytes -= weight
                 left_out, self._left_out = self._left_out, 0
             if left_out:
-                self._write(self._own(f"nobody read these lines for a while: {left_out} were left out"))
+                lines = "1 line was" if left_out == 1 else f"{left_out} lines were"
+                self._write(self._own(f"{lines} left out: they came faster than they could be written"))
 
     def _make_line(self, work: Work) -> str:
         try:
@@ -204,11 +206,18 @@ _LONGEST_VALUE = 40
 _RIGHT = Verdict(True, None)
 
 _FAULTS = {
-    "internal": "in RightCall itself",
-    "refused": "refused: it cannot be passed on",
-    "paused": "refused: all calls are paused; `rightcall resume{}` lets them run again",
+    "internal": "RightCall itself failed; the lines before this one say more",
+    "stopped": "the server was stopped before the answer was complete",
+    "refused": "it cannot be passed on, so it was refused",
+    "paused": "all calls are paused; `rightcall resume{}` lets them run again",
 }
 """Faults that are none of the upstream's."""
+_UPSTREAM = {
+    "unreachable": "cannot be reached",
+    "timeout": "did not answer in time",
+    "broken": "sent an answer that is broken or stops in the middle",
+    "too_large": "sent an answer that is too large",
+}
 
 
 def teller(lines: Lines, redactor: Callable[[], Redactor], where: str = "") -> Callable[[Facts], None]:
@@ -219,10 +228,10 @@ def teller(lines: Lines, redactor: Callable[[], Redactor], where: str = "") -> C
         fault = facts.fault if facts.fault != "gone" else ""
         if not facts.did and not fault:
             return
-        calls = [_without_arguments(one) for one in facts.did[:_MOST]]
+        calls = [lighten(_without_arguments(one), redactor()) for one in facts.did[:_MOST]]
         told = _Told(
             lines.form.now(), facts.wire, facts.model[:400], facts.caller, facts.stream, facts.observe, calls,
-            len(facts.did) - _MOST, fault, where,
+            len(facts.did) - _MOST, fault, where, facts.retries, facts.taught, facts.upstream,
         )  # fmt: skip
         lines.make(lambda: _render(told, lines.form, redactor()), sum(map(weight_of, calls)))
 
@@ -242,6 +251,9 @@ class _Told(Struct, frozen=True):
     more: int
     fault: str
     where: str
+    retries: int
+    taught: bool
+    upstream: str
 
 
 def _without_arguments(did: Did) -> Did:
@@ -261,9 +273,12 @@ def _render(told: _Told, form: Form, redactor: Redactor) -> str:
         text = f"{told.more} more calls in this answer; `rightcall audit tail{told.where}` lists them"
         entries.append(form.entry(told.when, "note", f"… and {text}", {"more_calls": told.more}))
     if told.fault:
-        text = _FAULTS.get(told.fault, f"upstream {told.fault}").format(told.where)
-        fields = {"fault": told.fault, "wire": told.wire, "model": escaped(told.model, 200)}
-        entries.append(form.entry(told.when, "failed", f"request {text}", fields))
+        known = _FAULTS.get(told.fault)
+        host = escaped(told.upstream, 100) or "the upstream"
+        text = known.format(told.where) if known else f"{host} {_UPSTREAM.get(told.fault, told.fault)}"
+        about = f"request ({escaped(told.model, 40)})" if told.model else "request"
+        fields = {"fault": told.fault, "wire": told.wire, "model": escaped(told.model, 200), "upstream": told.upstream}
+        entries.append(form.entry(told.when, "failed", f"{about}: {text}", fields))
     return "\n".join(entries)
 
 
@@ -273,9 +288,11 @@ def _entry(did: Did, body: CallBody, told: _Told, form: Form) -> str:
         return form.entry(told.when, word, "", _fields(did, body, told))
     who = [escaped(body.model, 40)] if body.model else []
     who += [f"as {escaped(body.caller, 40)}"] if body.caller != CALLER else []
+    who += [f"asked again {many(told.retries, 'time')}"] if told.retries else []
+    who += ["tools in its prompt"] if told.taught else []
     about = escaped(body.tool, 60) or "(no name)"
     about += f" ({', '.join(who)})" if who else ""
-    why = _why(did, body)
+    why = _why(did, body, told)
     return form.entry(told.when, word, f"{about}: {form.style.tint(why, 'dim')}" if why else about)
 
 
@@ -283,25 +300,25 @@ def _fields(did: Did, body: CallBody, told: _Told) -> dict[str, Any]:
     """The same for a program."""
     return {
         "tool": body.tool, "written": body.written or body.tool, "repairs": body.repairs, "problems": body.problems,
-        "reason": _reason(did, body), "confidence": body.confidence, "model": body.model, "caller": body.caller,
-        "wire": told.wire, "stream": told.stream,
+        "reason": _reason(did, body, told), "confidence": body.confidence, "model": body.model, "caller": body.caller,
+        "wire": told.wire, "stream": told.stream, "retries": told.retries, "taught": told.taught,
     }  # fmt: skip
 
 
-def _why(did: Did, body: CallBody) -> str:
+def _why(did: Did, body: CallBody, told: _Told) -> str:
     if did.fate in ("repaired", "lifted") and body.repairs:
-        changes = [_change(one) for one in body.repairs[:_MOST]]
-        more = len(body.repairs) - _MOST
-        return "; ".join([*changes, *([f"and {many(more, 'more repair')}"] if more > 0 else [])])
-    return _reason(did, body)
+        changes = _changes(body)
+        more = len(changes) - _MOST
+        return "; ".join([*changes[:_MOST], *([f"and {many(more, 'more repair')}"] if more > 0 else [])])
+    return _reason(did, body, told)
 
 
-def _reason(did: Did, body: CallBody) -> str:
+def _reason(did: Did, body: CallBody, told: _Told) -> str:
     """Why a call was left as it is, or what else there is to say of it."""
     if did.fate == "left" and body.problems:
         shown = "; ".join(escaped(_problem(one), 100) for one in body.problems[:3])
         return f"{shown}; passed on unchanged"
-    return did.why
+    return did.why(observe=told.observe)
 
 
 def _problem(problem: dict[str, str]) -> str:
@@ -310,7 +327,20 @@ def _problem(problem: dict[str, str]) -> str:
     return f"{problem['path']}: {problem['code']}" if REDACTED.fullmatch(message) else message
 
 
-def _change(repair: dict[str, Any]) -> str:
+def _changes(body: CallBody) -> list[str]:
+    """One for each argument; all that was wrong with the text of the call is one change of that text."""
+    of_text = [one for one in body.repairs if one["rule"] in RULES and not one["path"]]
+    found: list[str] = []
+    for one in body.repairs:
+        if one not in of_text:
+            found.append(_change(one, one["before"], [one["rule"]]))
+        elif one is of_text[0]:
+            written = body.emission if isinstance(body.emission, str) else one["before"]
+            found.append(_change(one, written, [each["rule"] for each in of_text]))
+    return found
+
+
+def _change(repair: dict[str, Any], before: Any, rules: list[Any]) -> str:
     path = escaped(str(repair["path"]), _LONGEST_VALUE) or "call"
-    before, after = (render_json(repair[key], _LONGEST_VALUE) for key in ("before", "after"))
-    return f"{path} {before} → {after} [{escaped(str(repair['rule']), 60)}]"
+    after = "left out" if repair["rule"] in LEFT_OUT else f"→ {render_json(repair['after'], _LONGEST_VALUE)}"
+    return f"{path} {render_json(before, _LONGEST_VALUE)} {after} [{escaped(', '.join(map(str, rules)), 120)}]"

@@ -211,7 +211,7 @@ def _passed(passed: Passed, style: Style, signs: Signs) -> list[str]:
         return []
     models = [f"{escaped(name or '(not named)', 60)} {number:,}" for name, number in passed.models.items()]
     more = f" and {many(len(models) - _MOST_MODELS, 'more model')}" if len(models) > _MOST_MODELS else ""
-    said = f"{many(passed.calls, 'call')} of {', '.join(models[:_MOST_MODELS])}{more}"
+    said = f"{many(passed.calls, 'call')}, by model: {', '.join(models[:_MOST_MODELS])}{more}"
     return [*wrap(said, style.width), *_counted(passed.fates, style, signs)]
 
 

@@ -384,12 +384,16 @@ def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:
     ]
 
 
+LEFT_OUT = frozenset(("dropped_argument", "null_optional"))
+"""Repairs that take an argument away: what is there afterwards is nothing, not null."""
+
+
 def change(repair: Repair) -> str:
     """What was done, in words where a text was read leniently, otherwise as before and after."""
     if repair.rule in RULES:  # the reader's repairs quote the place in the text, which stands above in full
         return repair.note
-    if repair.rule == "dropped_argument":
-        return f"{brief(repair.before)} left out: unknown argument"
+    if repair.rule in LEFT_OUT:
+        return f"{brief(repair.before)} left out{': unknown argument' if repair.rule == 'dropped_argument' else ''}"
     return f"{brief(repair.before)} → {brief(repair.after)}"
 
 

@@ -111,15 +111,15 @@ def _how(found: Value, style: Style) -> list[str]:
     saved = found.saved
     proof = "all records of the period" if found.complete else f"the records since {_day(found.proven_since)}"
     tries = (
-        f"{saved.tries:g} (from {many(saved.sequences, 'recorded case')})"
+        f"the higher one assumes {saved.tries:g}, the average of {many(saved.sequences, 'recorded case')}"
         if saved.sequences
-        else "1 (no retry was recorded)"
+        else "so does the higher one, because no retry was recorded"
     )
     said = (
-        f"The lower figure counts calls that strict JSON or the schema would certainly have refused, in {proof}; "
-        "the higher one every call that was not right as written. "
-        f"Retries: at least 1 each; the higher figure is an estimate with {tries}. "
-        "Tokens: the lower figure is writing those calls again; the higher one is an estimate with "
+        f"Calls: the lower figure counts calls that strict JSON or the schema would certainly refuse, in {proof}; "
+        "the higher one counts every call that was not right as written. "
+        f"Retries: the lower figure assumes one retry for each of these calls; {tries}. "
+        "Tokens: the lower figure counts writing these calls again; the higher one adds an estimated "
         f"{saved.prompt:,} tokens of prompt for each retry (--prompt-tokens N)."
     )
     return [style.tint(line, "dim") for line in wrap(said, style.width)]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from msgspec import Struct
+
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.errors import PolicyError
 
@@ -97,12 +99,27 @@ def policy_file(policy: Policy) -> str | None:
     return os.path.abspath(policy.source) if os.path.isfile(policy.source) else None
 
 
-def added_policy(policy: Policy, root: str) -> str:
-    """Where a policy file is that was made after the start, when none was there to be found; empty where none was."""
+class Added(Struct, frozen=True):
+    """A policy file that was made after the start, when none was there to be found: it does not count yet."""
+
+    path: str
+    policy: Policy | None = None
+    """What it says, as far as it may be believed; None where it cannot be used:"""
+    problem: str = ""
+
+
+def added_policy(policy: Policy, root: str) -> Added | None:
     from rightcall.policy.settings import DEFAULT_POLICY
+    from rightcall.policy.trust import FoundPolicy
+    from rightcall.policy.watch import load_policy
 
     path = os.path.join(os.path.abspath(root), POLICY_FILE)
-    return path if policy.source == DEFAULT_POLICY.source and os.path.lexists(path) else ""
+    if policy.source != DEFAULT_POLICY.source or not os.path.lexists(path):
+        return None
+    try:
+        return Added(path, load_policy(FoundPolicy(path, quiet=True)))
+    except PolicyError as fault:
+        return Added(path, problem=str(fault))
 
 
 def policy_text(policy: Policy) -> tuple[str, bool]:

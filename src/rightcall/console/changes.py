@@ -21,7 +21,7 @@ from rightcall.errors import AnswerError, ConfigError, ToolFailure
 from rightcall.policy.types import SECOND
 from rightcall.policy.watch import place_policy
 from rightcall.record.calls import CallRecord, call
-from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
+from rightcall.record.premises import desk_folder, existing_folder, guarded_paths
 from rightcall.record.tables import Tables
 from rightcall.tools.write.apply import show_done
 from rightcall.tools.write.changes import Filed, JournalEntry, Shown

@@ -343,11 +343,13 @@ _CHANGE: Final = re.compile(r"\b(c-[0-9a-f]{8})\b")
 
 def took(milliseconds: float | None) -> str:
     """
-    >>> took(0.4), took(12.34), took(2500), took(None)
-    ('0.4 ms', '12 ms', '2.5 s', '')
+    >>> took(0.004), took(0.4), took(12.34), took(2500), took(None)
+    ('< 0.1 ms', '0.4 ms', '12 ms', '2.5 s', '')
     """
     if milliseconds is None:
         return ""
+    if 0 <= milliseconds < 0.05:
+        return "< 0.1 ms"
     if milliseconds < 1000:
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
-from rightcall.identity.callers import check_caller
+from rightcall.identity.callers import check_caller, still_lets_in
 from rightcall.policy.settings import IdentitySettings
 from rightcall.policy.types import Credential, May
 from rightcall.record.notes import note_change
@@ -41,7 +41,8 @@ MOST_SESSIONS: Final = 50
 _MOST_LINKS: Final = 20
 _LONGEST_SECRET: Final = 200
 BY_IDENTITY: Final = "identity:"
-"""How the origin of a session begins that an identity provider vouched for: issuer and subject follow."""
+"""How the origin of a session begins that an identity provider vouched for: issuer, lines of the map and subject
+follow."""
 
 
 class Identified(Struct, frozen=True):
@@ -53,10 +54,15 @@ class Identified(Struct, frozen=True):
     subject: str
     seconds: int
     """How long their session lasts."""
+    lines: str
+    """Of the map, by which they may come in (`identity/callers.py: Person`)."""
 
     @property
     def origin(self) -> str:
-        return f"{BY_IDENTITY}{self.issuer} {self.subject}"
+        return f"{BY_IDENTITY}{self.issuer} {self.lines} {self.subject}"
+
+    def is_behind(self, session: Credential) -> bool:
+        return _whose(session) == (self.issuer, self.subject)
 
 
 def add_person(
@@ -173,12 +179,12 @@ def enter_identified(
         return None
     _sweep(tables)
     sessions = [one for one in tables.credentials() if one.kind == "session"]
-    others = {one.person for one in sessions if one.by != who.origin and one.by.startswith(BY_IDENTITY)}
+    others = {one.person for one in sessions if _whose(one) is not None and not who.is_behind(one)}
     known = {one.person for one in people(tables)}
     check_caller(who.name, [*callers, *known, *others], "person")
     if who.name in {*callers, *known, *others}:
         raise ConfigError(f"the person '{escaped(who.name, 100)}' exists already, and is somebody else")
-    own = [one for one in sessions if one.by == who.origin]
+    own = [one for one in sessions if who.is_behind(one)]
     _drop(tables, own[: max(0, len(own) - MOST_SESSIONS + 1)])
     person, text = Credential("", "person", who.name, who.may, "", "", who.origin, ""), token_urlsafe(32)
     session = _made(tables, person, "session", text, who.seconds, who.origin)
@@ -191,8 +197,7 @@ def enter_identified(
 
 def end_identified(tables: Tables, issuer: str, subject: str) -> None:
     """Whoever may not come in any more loses the sessions that are left."""
-    origin = f"{BY_IDENTITY}{issuer} {subject}"
-    found = [one for one in tables.credentials() if one.by == origin and one.kind == "session"]
+    found = [one for one in tables.credentials() if one.kind == "session" and _whose(one) == (issuer, subject)]
     _drop(tables, found)
     for name in dict.fromkeys(one.person for one in found):
         note_change(tables, "logged out", name, {"person": name, "issuer": issuer, "subject": subject})
@@ -205,20 +210,27 @@ def session_of(tables: Tables, secret: str) -> Credential | None:
     return None if found is None or may is None else replace(found, may=may)
 
 
-def issuer_of(session: Credential) -> str | None:
-    """The identity provider that vouched for whoever has this session; None: nobody had to."""
-    return session.by.removeprefix(BY_IDENTITY).partition(" ")[0] if session.by.startswith(BY_IDENTITY) else None
+def _whose(session: Credential) -> tuple[str, str] | None:
+    """Issuer and subject of whom an identity provider vouched for; None: nobody had to."""
+    issuer, _, rest = session.by.removeprefix(BY_IDENTITY).partition(" ")
+    return (issuer, rest.partition(" ")[2]) if session.by.startswith(BY_IDENTITY) else None
+
+
+def giver_of(one: Credential) -> str:
+    """Who gave somebody their right, for people to read."""
+    whose = _whose(one)
+    return one.by if whose is None else f"{BY_IDENTITY}{' '.join(whose)}"
 
 
 def is_let_in(session: Credential, providers: Iterable[IdentitySettings]) -> bool:
-    """Whether the policy in force lets anybody in with the right of this session, where an identity provider vouched
-    for it. What the provider said of the person is not kept: whom a line of the map is about is seen when they log in
-    again."""
-    issuer = issuer_of(session)
-    if issuer is None:
+    """Whether the policy in force still lets in whoever has this session, where an identity provider vouched for it.
+    What the provider said of the person is not kept: the session ends when the line of the map that let them in has
+    changed, or another one comes before it. Whom the map still names logs in again."""
+    whose = _whose(session)
+    if whose is None:
         return True
-    own = next((one for one in providers if one.issuer == issuer and one.client_id), None)
-    return own is not None and any(rule.may == session.may for rule in own.map)
+    own = next((one for one in providers if one.issuer == whose[0] and one.client_id), None)
+    return own is not None and still_lets_in(session.by.split(" ", 2)[1], session.may, own)
 
 
 def _right_of(tables: Tables, session: Credential) -> May | None:

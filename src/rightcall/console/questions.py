@@ -44,6 +44,11 @@ MOST_SHOWN: Final = 5_000_000
 length, has half of that."""
 _LONG: Final = 60
 """Characters of a text that stands beside its label; a longer one gets lines of its own."""
+_SCREENS: Final = 80
+"""Rows and lines, each of up to"""
+_WIDTH: Final = 100
+"""characters, of a question that a person sees whole with a glance and a scroll."""
+_TOLD_IN_A_LINE: Final = ("rule", "strategy", "confidence", "path")
 
 
 class Piece(Struct, frozen=True):
@@ -103,6 +108,14 @@ class Question(Struct, frozen=True, kw_only=True):
     is_too_long: bool = False
     """For a page, which then shows nothing of it."""
 
+    @property
+    def is_long(self) -> bool:
+        """Whether its end is far below: then the yes is only there, behind everything."""
+        shown = (*self.arguments, *self.preview, *self.besides)
+        lines = [*self.changes, *(line for row in shown for line in row.lines)]
+        drawn = len(shown) + sum(1 + sum(len(one.text) for one in line.pieces) // _WIDTH for line in lines)
+        return drawn > _SCREENS
+
 
 def lay_out(approval: Approval, before: str, now: int) -> Question:
     """`before` is the definition that a changed one replaces, where it is known."""
@@ -130,7 +143,7 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
         arguments=list(rows_of(arguments_of(value, approval), "as it is")) if kept else [],
         size=len(approval.canonical),
         changes=_difference(before, approval) if approval.kind != "call" and kept else [],
-        repairs=[] if too_long else [row for one in _listed(repairs or ()) for row in rows("repair", one)],
+        repairs=[] if too_long else [row for one in _listed(repairs or ()) for row in _repair(one)],
         preview=list(rows("", preview, is_diff=True)) if preview and not too_long else [],
         besides=list(rows_of(details, "")) if details and not too_long else [],
         warnings=warnings_of(approval, value),
@@ -233,6 +246,25 @@ def rows(label: str, value: Any, depth: int = 0, *, is_diff: bool = False) -> It
             yield Row(label, depth, lines=text_lines(value, is_diff=is_diff), note=size_of(value))
     else:
         yield Row(label, depth, value=compact(value))
+
+
+def _repair(repair: Any) -> Iterator[Row]:
+    """A repair: what was done in its own words, how, and both sides; any other key that it has comes after them."""
+    if not isinstance(repair, dict):
+        yield from rows("repair", repair)
+        return
+    left = dict(cast("dict[str, Any]", repair))
+    plain = {name: left.pop(name) for name in ("note", *_TOLD_IN_A_LINE) if _is_plain(left.get(name))}
+    note = str(plain.pop("note", "")) or "repair"
+    told = [f"{name} {value}" for name, value in plain.items() if str(value)]
+    yield Row(visible(note), 0, note=visible(", ".join(told)))
+    for name in ("before", "after", *left):
+        if name in left:
+            yield from rows(visible(name), left.pop(name), 1)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float, Number)) or (isinstance(value, str) and len(value) <= _LONG)
 
 
 def rows_of(value: Any, label: str) -> Iterator[Row]:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import hmac
 import os
-from base64 import b64encode, urlsafe_b64encode
-from hashlib import sha256
+from base64 import b64encode
 from secrets import token_urlsafe
 from time import time
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
@@ -76,25 +75,26 @@ class SignOn:
 
     async def begin(self, number: int, target: str, redirect: str) -> tuple[str, str]:
         """Where the browser goes, and its cookie. Raises SignOnError."""
+        from rightcall.identity.flows import page_for  # late: only who logs in so needs it
+
         issuers = list(self._issuers().values())
         if not 0 <= number < len(issuers) or not issuers[number].settings.client_id:
             raise SignOnError("Nobody can log in with this provider here. Go back to the login page.")
         issuer = issuers[number]
         provider = await _metadata(issuer)
-        methods = provider.challenge_methods
-        if not provider.authorization_endpoint or (methods and "S256" not in methods):
-            raise SignOnError("The identity provider does not offer logins that are safe enough (PKCE with S256).")
+        if not _is_safe(provider, issuer.settings):
+            raise SignOnError(_UNSAFE)
         target = target if len(target) <= _LONGEST_TARGET else "/"
         state, nonce, verifier = (token_urlsafe(32) for _ in range(3))
         login = _Login(state, nonce, verifier, issuer.settings.issuer, target, time())
-        challenge = urlsafe_b64encode(sha256(login.verifier.encode()).digest()).rstrip(b"=").decode()
         asked = {
-            "response_type": "code", "client_id": issuer.settings.client_id, "redirect_uri": redirect,
-            "scope": " ".join(issuer.settings.login_scopes), "state": login.state, "nonce": login.nonce,
-            "code_challenge": challenge, "code_challenge_method": "S256",
+            "client_id": issuer.settings.client_id, "redirect_uri": redirect, "state": state, "nonce": nonce,
+            "scope": " ".join(issuer.settings.login_scopes),
         }  # fmt: skip
-        joint = "&" if "?" in provider.authorization_endpoint else "?"
-        return f"{provider.authorization_endpoint}{joint}{urlencode(asked)}", self._seal(login)
+        try:
+            return page_for(provider, verifier, asked), self._seal(login)
+        except IdentityError as error:
+            raise SignOnError(f"The identity provider cannot be used for logins: {error}.") from None
 
     async def finish(self, given: dict[str, str], cookie: str, redirect: str) -> Finished:
         """Who has logged in. `given` is what the provider sent along. Raises SignOnError."""
@@ -116,7 +116,7 @@ class SignOn:
         found = person_of(claims.all, issuer.settings)
         if found is None:
             return Finished(login, claims, None)
-        who = Identified(found.name, found.may, claims.issuer, claims.subject, issuer.settings.session)
+        who = Identified(found.name, found.may, claims.issuer, claims.subject, issuer.settings.session, found.lines)
         return Finished(login, claims, who)
 
     def _issuers(self) -> dict[str, Issuer]:
@@ -149,6 +149,20 @@ class Finished(NamedTuple):
     login: _Login
     claims: Claims
     who: Identified | None
+
+
+def _is_safe(provider: Provider, settings: IdentitySettings) -> bool:
+    """Whether a code that somebody else has seen is worth nothing to them. PKCE with S256 is always asked for. Large
+    providers support it and do not list it: then the console's own secret has to protect the code, and the nonce binds
+    the answer to the login (RFC 9700, 2.1.1). A provider that lists only other methods is refused."""
+    methods = provider.challenge_methods
+    return "S256" in methods or (not methods and bool(settings.client_secret_env))
+
+
+_UNSAFE: Final = (
+    "The identity provider does not offer logins that are safe enough: it does not list PKCE with S256. If it supports "
+    "PKCE and does not say so, give the console a secret there (client_secret_env)."
+)
 
 
 async def _metadata(issuer: Issuer) -> Provider:

@@ -403,7 +403,7 @@ def _beyond_repair(found: Findings) -> Iterator[Advice]:
         why = "and with the tools in its prompt the model did no better"
         yield "", f"the server did not tell the model of its tools in {deaf} of {asked} answers, {why}"
     if none := damage.get("none", 0):
-        yield "", f"this model is not a tool call at all in {none} of {asked} answers, though one was asked for"
+        yield "", f"in {none} of {asked} answers the model made no tool call, though one was asked for"
     best = max(found.total.shares.values(), key=lambda share: share.usable)
     if best.usable > best.right:
         wrong = best.usable - best.right

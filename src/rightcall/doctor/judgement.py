@@ -110,7 +110,9 @@ def retry_answer(
 
 
 def _flow(wire: Wire, gate: Gate, *, lift: bool, hold: bool, taught: bool) -> Flow:
-    return Flow(Settler(gate, taught=taught, new_id=wire.new_id if wire.new_id() else None), lift=lift, hold=hold)
+    settler = Settler(gate, taught=taught, new_id=wire.new_id if wire.new_id() else None)
+    settler.text_arguments = wire.text_arguments
+    return Flow(settler, lift=lift, hold=hold)
 
 
 def _edited(wire: Wire, flow: Flow, emission: Emission, other: Replacement | None = None) -> Emission:

@@ -29,6 +29,8 @@ _TOKEN_ENDS: Final = 6 * 3600
 """If it is killed, its token ends by itself. All requests take less time than that."""
 _SECONDS: Final = 10.0
 _STOPPING: Final = 3.0
+_GLANCE: Final = 0.5
+"""Between two looks whether somebody has answered."""
 _QUICK, _LIVELY = 8, 35
 """Requests of the first seconds, and of the first minute."""
 
@@ -68,19 +70,19 @@ ASKED: Final = (
 
 @tool(name="publish_note", effects=["write"])
 def publish_note(title: str, text: str) -> str:
-    """Publish a note. This is for practice: it only says that it ran, and changes nothing."""
-    return f"Published {title!r} ({len(text)} characters), for practice: nothing was changed."
+    """Publish a note. For practice: the note goes nowhere."""
+    return f"The note {title!r} ({len(text)} characters) was published, for practice: nobody reads it."
 
 
 @tool(name="run_script", effects=["execute"])
 def run_script(command: str) -> str:
-    """Run a command. This is for practice: the policy of the practice client denies it."""
+    """Run a command. For practice: the policy of the practice client denies it."""
     return f"{command!r} did not run: this is for practice."
 
 
 _NOTE: Final = {
     "name": "publish_note",
-    "arguments": "{'title': 'Practice', text: 'Approve me, and I run once. Nothing is changed.'}",
+    "arguments": "{'title': 'Hello', text: 'Press Approve once, and this note is published, for practice.'}",
 }
 _SCRIPT: Final = {"name": "run_script", "arguments": {"command": "rm -rf build"}}
 _RULES: Final = {"policy": {"write": "ask", "execute": "deny"}}
@@ -132,20 +134,34 @@ class PracticeClient:
 
     def _ask_on(self, address: Address, token: str, executor: SyncExecutor) -> None:
         executor.run(_SCRIPT, CALLER)  # refused, for whoever wants to read why
-        decision = executor.run(_NOTE, CALLER).decision
-        question = None if decision is None else decision.approval
+        question = _question(executor)
         for number, asked in zip(range(self._most), cycle(ASKED), strict=False):
             asyncio.run(_ask(address, token, asked, stream=number % 2 == 1))
-            if question is not None and (status := self._status(question)) != "waiting":
-                question = None
-                if status == "approved":
-                    executor.run(_NOTE, CALLER)  # as an agent would, once it is told
-            if self._stopping.wait(self._pause(number)):
+            question, left = self._follow(executor, question), self._pause(number)
+            while question is not None and left > _GLANCE:  # whoever approves sees it run at once
+                if self._stopping.wait(_GLANCE):
+                    return
+                question, left = self._follow(executor, question), left - _GLANCE
+            if self._stopping.wait(left):
                 return
+
+    def _follow(self, executor: SyncExecutor, question: str | None) -> str | None:
+        """What waits from now on: a call that was approved is made again, as an agent would, and one that nobody has
+        answered asks again, for whoever comes later."""
+        status = None if question is None else self._status(question)
+        if status == "approved":
+            executor.run(_NOTE, CALLER)
+        return _question(executor) if status == "expired" else question if status == "waiting" else None
 
     def _status(self, question: str) -> ApprovalStatus:
         found = self._store.look(lambda tables: tables.approval(question))
-        return "expired" if found is None else found.status
+        is_over = found is None or (found.status == "waiting" and found.expires_at <= self._store.clock.now())
+        return "expired" if found is None or is_over else found.status
+
+
+def _question(executor: SyncExecutor) -> str | None:
+    decision = executor.run(_NOTE, CALLER).decision
+    return None if decision is None else decision.approval
 
 
 def pause_after(number: int) -> float:

@@ -4,7 +4,7 @@ What a model and its host are told of a call: objections before it was judged, r
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import lru_cache
 from hashlib import sha256
 from time import perf_counter
@@ -91,12 +91,15 @@ class Speaking:
 
     def __init__(self, identity: tuple[str, str]) -> None:
         self._identity = identity if identity[0] else NO_IDENTITY
+        self._token: Token[tuple[str, str]] | None = None
 
     def __enter__(self) -> None:
-        self._token = _SPEAKS.set(self._identity)
+        if _SPEAKS.get() is not self._identity:
+            self._token = _SPEAKS.set(self._identity)
 
     def __exit__(self, *_: object) -> None:
-        _SPEAKS.reset(self._token)
+        if self._token is not None:
+            _SPEAKS.reset(self._token)
 
 
 def identity_now() -> tuple[str, str]:
@@ -235,13 +238,16 @@ def _strategy(verdict: Verdict) -> StrategyName:
 
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
-    beside = request.commanded or request.findings or request.origin
+    beside = request.commanded or request.command_paths or request.findings
     turn = str(redactor.label(request.turn)) if request.turn else ""
+    server = ("", "")
+    if request.origin is not None:
+        server, beside = (request.origin.server, request.origin.digest), beside or request.linked or request.outside
     if not (request.paths or request.inner or request.asks or request.rehearse or request.approval or beside):
         plain = Inputs(
             own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
             unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired, turn=turn,
-            guesses=request.guesses,
+            guesses=request.guesses, server=server,
         )  # fmt: skip
         return NO_INPUTS if plain == NO_INPUTS else plain
 
@@ -261,7 +267,7 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
         guesses=request.guesses, outside=request.outside, linked=request.linked, inner=request.inner,
         approval=request.approval, partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
         findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
-        server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
+        server=server,
         turn=turn,
     )  # fmt: skip
 
@@ -617,10 +623,10 @@ def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
 
 
 def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
-    missing = "" if toolbox.servers is None else toolbox.servers.missing(name)
-    if missing:
-        hint = _AFTER_LOGIN if "rightcall login" in missing else _COMES_BACK
-        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", hint)
+    missing = None if toolbox.servers is None else toolbox.servers.missing(name)
+    if missing is not None:
+        hint = _AFTER_LOGIN if missing.awaits_login else _COMES_BACK
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not available: {missing.told}", hint)
     from rightcall.gate.examples import unknown_tool_hint
 
     names = [one.tool.name for one in toolbox.usable(rights)]

@@ -67,7 +67,8 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.memory import (
+from rightcall.record.notes import decider_of, note_policy, note_seen, packs_digest, policy_note
+from rightcall.record.premises import (
     Held,
     existing_folder,
     found_folder,
@@ -78,7 +79,6 @@ from rightcall.record.memory import (
     store_path,
     store_place,
 )
-from rightcall.record.notes import decider_of, note_policy, note_seen, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
@@ -247,6 +247,11 @@ class Door:
     def policy(self) -> Policy:
         """The policy in force, with what this door adds to it."""
         self._look()
+        return self._current
+
+    @property
+    def current(self) -> Policy:
+        """The same as of the last look, for who has just had one."""
         return self._current
 
     @cached_property

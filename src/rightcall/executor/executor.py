@@ -29,16 +29,6 @@ from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, place_policy
-from rightcall.record.memory import (
-    Premises,
-    existing_folder,
-    found_folder,
-    held_folders,
-    listed,
-    open_store,
-    store_path,
-    store_place,
-)
 from rightcall.record.notes import (
     PlanStep,
     Routed,
@@ -51,6 +41,16 @@ from rightcall.record.notes import (
     note_step,
     packs_digest,
     policy_note,
+)
+from rightcall.record.premises import (
+    Premises,
+    existing_folder,
+    found_folder,
+    held_folders,
+    listed,
+    open_store,
+    store_path,
+    store_place,
 )
 from rightcall.record.tables import Store
 from rightcall.tools.functions import LocalTool, local_tool, tool
@@ -287,14 +287,14 @@ class Executor:
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
 
-    async def join(self, seconds: float | None = None) -> None:
+    async def join(self, seconds: float | None = None, caller: str = DEFAULT_CALLER) -> None:
         """Start the servers of the policy, and wait so long at most for their tools. Listing tools does it too; this
         holds up no event loop."""
         servers = self._begun()
         if servers is not None:
             from rightcall.executor.servers import LISTING
 
-            await servers.source.asettle(LISTING if seconds is None else seconds)
+            await servers.source_of(caller).asettle(LISTING if seconds is None else seconds)
 
     @suggest_keywords
     async def run(
@@ -309,10 +309,10 @@ class Executor:
         way round. `turn` names the request of a person that is being answered: identical calls are a loop within one
         turn, and no longer across turns. Never take it from a model."""
         way = self._way or self._loaded_way()
-        toolbox = self._now()
+        toolbox = self._now(caller)
         if self.has_servers and not _names_one(call, toolbox):
-            await self._join_to_call()
-            toolbox = self._now()
+            await self._join_to_call(caller)
+            toolbox = self._now(caller)
         since = self.telemetry.now()
         written = way.one_call(call, toolbox.gate)
         who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
@@ -332,8 +332,8 @@ class Executor:
         from rightcall.executor.calls import equipped, groups, writings
 
         if self.has_servers and self._servers is None:
-            await self.join()
-        way, toolbox = self._way or self._loaded_way(), self._now()
+            await self.join(caller=caller)
+        way, toolbox = self._way or self._loaded_way(), self._now(caller)
         who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
 
@@ -356,7 +356,7 @@ class Executor:
         from rightcall.executor.prompt import system_prompt
         from rightcall.gate.examples import example
 
-        toolbox = self._listing()
+        toolbox = self._listing(caller)
         return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
 
     def definitions(
@@ -367,7 +367,7 @@ class Executor:
         this order."""
         from rightcall.executor.messages import definition
 
-        toolbox = self._listing()
+        toolbox = self._listing(caller)
         return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller), only)]
 
     def waiting(self) -> list[Approval]:
@@ -507,11 +507,11 @@ class Executor:
             told = replace(rescued, context=self._hidden(rescued.context))
             self.store.later(lambda t: note_rescue(t, told))
 
-        return await rescue(written, self._now(), who, hear)
+        return await rescue(written, self._now(who.caller), who, hear)
 
     async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
-        way, toolbox, store = self._way or self._loaded_way(), self._now(), self.store
+        way, toolbox, store = self._way or self._loaded_way(), self._now(who.caller), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
         pipeline = way.pipeline(
@@ -559,35 +559,36 @@ class Executor:
                 self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools, self.reach)
             return self._servers
 
-    def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:
+    def served(self, caller: str = DEFAULT_CALLER) -> tuple[dict[str, Tool], Mapping[str, str]]:
         """The tools of the policy's servers by the names they are listed under; and the servers that are not there,
         with why."""
-        tools = self._listing().tools.items()
+        tools = self._listing(caller).tools.items()
         found = {name: replace(one.tool, source=f"server:{one.behind[0]}") for name, one in tools if one.behind}
-        return found, {} if self._servers is None else self._servers.source.away()
+        away = () if self._servers is None else self._servers.source_of(caller).away().items()
+        return found, {name: one.told for name, one in away}
 
-    def _listing(self) -> Toolbox:
+    def _listing(self, caller: str = DEFAULT_CALLER) -> Toolbox:
         """All tools, also those of servers that have yet to start."""
-        now = self._now()
+        now = self._now(caller)
         servers = self._begun()
         if servers is None:
             return now
         from rightcall.executor.servers import LISTING
 
-        servers.source.settle(LISTING)
-        return self._now()
+        servers.source_of(caller).settle(LISTING)
+        return self._now(caller)
 
-    async def _join_to_call(self) -> None:
+    async def _join_to_call(self, caller: str) -> None:
         from rightcall.executor.servers import CALLING
 
-        await self.join(CALLING)
+        await self.join(CALLING, caller)
 
-    def _now(self) -> Toolbox:
+    def _now(self, caller: str = DEFAULT_CALLER) -> Toolbox:
         """The toolbox of the policy as its file is at this moment, with the servers' tools that are known."""
         own, servers = self._own_now(), self._servers
         if servers is None:
             return own
-        return servers.over(own, lambda known: self._built(own.policy, self._tools, known))
+        return servers.over(own, lambda known: self._built(own.policy, self._tools, known), caller)
 
     def _own_now(self) -> Toolbox:
         """The same without any server's tools."""

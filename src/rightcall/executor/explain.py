@@ -26,8 +26,9 @@ from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import Budgets, Policy, Rights
 from rightcall.policy.types import Decision, Facts, Request, count_since
 from rightcall.policy.watch import place_policy
-from rightcall.record.memory import MemoryStore, Premises, store_path
+from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remembered_tools
+from rightcall.record.premises import Premises, store_path
 from rightcall.record.tables import Store
 from rightcall.tools.functions import LocalTool, local_tool
 from rightcall.types import Call, Verdict

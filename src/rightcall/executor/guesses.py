@@ -3,7 +3,7 @@ whoever calls one `path` a path. They are found wherever they stand, also in JSO
 repeated calls, where nobody can say whether anything has changed meanwhile."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -208,29 +208,36 @@ def spots(arguments: Mapping[str, Any]) -> Iterator[Spot]:
     yield Spot(top, UNREADABLE, UNREADABLE, {})
 
 
-def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The values that are likely to be paths, as they are written."""
+def guessed_paths(arguments: Mapping[str, Any], is_there: Callable[[str], bool]) -> Iterator[str]:
+    """The values that are likely to be paths, as they are written. A word that may mean anything is one where a file of
+    that name is there: `{"target": "id_rsa"}`."""
     if is_flat(arguments):
         for name, value in arguments.items():
             kind = kind_of(name)
             if kind in _PATH_KINDS and isinstance(value, str):
-                yield from _paths_in(name, kind, value)
+                yield from _paths_in(name, kind, value, is_there)
         return
     for spot in spots(arguments):
         if spot.name is UNREADABLE:
             yield UNREADABLE
             return
-        kind = kind_of(spot.name)
-        if plain_name(spot.within) in _KEYED:
-            yield from filter(None, (_as_path(spot.name, "place", spot.name),))
-        if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
-            yield from filter(None, (_as_path(spot.name, "place", spot.name),))
-            plain = plain_name(spot.name)
-            kind = kind or ("path" if plain == "name" else "" if plain.endswith(_NO_PLACE) else "place")
+        kind, around = kind_of(spot.name), kind_of(spot.within)
+        if around in _FILE_KINDS or plain_name(spot.within) in _KEYED:
+            yield from filter(None, (_as_path(spot.name, "place", spot.name, is_there),))
+        if not kind and around in _PATH_KINDS:
+            kind = _kind_within(around, plain_name(spot.name))
         if kind in _PATH_KINDS:
             texts = list(_texts(spot.value))
             for text in texts if len(texts) <= _MANY else (one for one in texts if not _is_prose(one)):
-                yield from _paths_in(spot.name, kind, text)
+                yield from _paths_in(spot.name, kind, text, is_there)
+
+
+def _kind_within(around: Kind, plain: str) -> Kind:
+    """What a value is whose own name says nothing, by what it stands in: `{"files": [{"name": "a.txt"}]}`,
+    `{"source": {"value": "a.txt"}}`."""
+    if around in _FILE_KINDS:
+        return "path" if plain == "name" else "" if plain.endswith(_NO_PLACE) else "place"
+    return "place" if around in _UNSURE_KINDS and plain in _ITSELF else ""
 
 
 def is_flat(arguments: Mapping[str, Any]) -> bool:
@@ -241,18 +248,20 @@ def is_flat(arguments: Mapping[str, Any]) -> bool:
     return True
 
 
-def _paths_in(name: str, kind: Kind, text: str) -> list[str]:
+def _paths_in(name: str, kind: Kind, text: str, is_there: Callable[[str], bool]) -> list[str]:
     if kind == "patch" or text.startswith(_BEGINS_PATCH):
         from rightcall.policy.commands.git import paths_in_patch  # late: few tools take one
 
         return paths_in_patch(text)
-    return [path for one in _separated(name, text) if (path := _as_path(name, kind, one))]
+    return [path for one in _separated(name, text) if (path := _as_path(name, kind, one, is_there))]
 
 
 _NESTED = frozenset((dict, list))
 _FILE_KINDS = frozenset(("path", "program"))
 _NO_PLACE = (*_CONTENT, *_OF_A_FILE)
 _PATH_KINDS = frozenset(("path", "place", "program", "url", "patch"))
+_ITSELF = frozenset(("name", "value", "ref"))
+"""Names of what stands for the whole that they are in."""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -282,22 +291,24 @@ def _separated(name: str, text: str) -> list[str]:
 _SEVERAL = tuple(end for end in _PATH_ENDS if end.endswith("s"))
 
 
-def _as_path(name: str, kind: Kind, text: str) -> str:
+def _as_path(name: str, kind: Kind, text: str, is_there: Callable[[str], bool]) -> str:
     """A text as a path, empty for one that is none: an address, several lines, a word that may mean anything."""
     bare = text.strip()
     plain = plain_name(name)
     is_named = plain.endswith(_NAMED)
     if "\n" in bare and not is_named:  # nobody opens several lines, unless a reader leaves out what stands before
-        text = bare = bare.replace("\n", "") if kind == "url" else in_one_line(bare)
+        joined = bare.replace("\r", "").replace("\t", "").replace("\n", "")  # as whoever reads addresses does
+        text = bare = joined if kind == "url" or joined[:5].lower() == "file:" else in_one_line(bare)
     if not bare:
         return ""
     if bare[:5].lower() == "file:":
         return bare
     if _is_address(plain, kind, bare):
         return ""
-    if kind in _UNSURE_KINDS and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
-        return ""
-    return text if len(bare) <= LONGEST or is_named else drop_padding(bare)
+    is_word = kind in _UNSURE_KINDS and bare.isascii() and not any(sign in bare for sign in _IN_PATHS)
+    if len(bare) > LONGEST and not is_named:
+        text = bare = drop_padding(bare)
+    return text if not is_word or (bare and is_there(bare)) else ""
 
 
 def _is_address(plain: str, kind: Kind, bare: str) -> bool:

@@ -27,7 +27,7 @@ from rightcall.policy.decide import (
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Origin, Request
 from rightcall.record.admission import FULL, Admission, ApprovalQuestion, finish
-from rightcall.record.memory import Held
+from rightcall.record.premises import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
 
@@ -199,19 +199,19 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
     verdict = written.verdict
     judged = None if isinstance(request, Decision) else request
     body = call_body(written, who, judged, here.redactor)
-    body = replace(body, tool=recorded_name(here, body.tool, judged), wire=here.host)
+    inputs = body.inputs
     if isinstance(request, Decision):
         problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
-        body = replace(
-            body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED, definition=tool.definition[:16]
-        )
+        inputs = UNASKED
+        body = replace(body, problems=problems, rights=here.rights.rights.digest, definition=tool.definition[:16])
         shown = ApprovalQuestion()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
     if here.space or here.cwd:
         folder = here.redactor.label(here.cwd) if here.cwd else ""
-        body = replace(body, inputs=replace(body.inputs, space=here.space, folder=folder))
+        inputs = replace(inputs, space=here.space, folder=folder)
+    body = replace(body, tool=recorded_name(here, body.tool, judged), wire=here.host, inputs=inputs)
     if verdict.call is not None:
         observed = _named(here, verdict.call.name, called).observed
     else:

@@ -70,8 +70,8 @@ from rightcall.record.admission import (
     refusal_needs,
     refuse,
 )
-from rightcall.record.memory import Held
 from rightcall.record.notes import note_seen
+from rightcall.record.premises import Held
 from rightcall.record.tables import CallBody, EndBody, Planned, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool

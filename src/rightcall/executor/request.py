@@ -22,13 +22,16 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
-from rightcall.record.memory import Held, is_moved
+from rightcall.record.premises import Held, is_moved
 from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
     from rightcall.executor.patterns import Ground as Patterned
 
 _encode = json.Encoder(order="deterministic").encode
+
+_BLANK = sha256()
+"""To be copied, which takes half as long as a new one."""
 
 MOST_PATHS = 1000
 """In one call: each is resolved while others wait."""
@@ -129,7 +132,9 @@ def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Cano
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
     raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
-    return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
+    digest = _BLANK.copy()
+    digest.update(raw)
+    return Canonical(raw, digest.hexdigest(), json.decode(raw)["arguments"])
 
 
 def attempt_request(make: Callable[[], Request]) -> Request | Decision:
@@ -249,11 +254,13 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
     """With the paths, commands and addresses in its arguments."""
     toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
     arguments, rights = request.arguments, request.rights
-    base, paths, alone = "", tuple[_Path, ...](), False
+    base, alone = "", False
+    paths: tuple[_Path, ...] = ()
     if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
         reader = _Reader(sought.foreign, guesses, ground.above)
-        base, paths, alone = _paths(_places(tool, arguments, inner, bases if guesses else ()), bases, reader)
+        places = _places(tool, arguments, inner, bases if guesses else ())
+        base, paths, alone = _paths(places, bases, reader, ground.held if sought.foreign else ())
     findings, commanded, visible = (), (), ()
     if sought.judged:
         judged = judged_arguments(tool, arguments, inner, rights, (root, *folders), ground.called)
@@ -289,25 +296,35 @@ def _pattern_ground(root: str, base: str, folders: tuple[str, ...], paths: tuple
 def _guessed(arguments: Mapping[str, Any], folders: tuple[str, ...]) -> Iterator[str]:
     """The values that are likely to be paths. An address is one only where a folder is called like its scheme."""
     guess, folder_of = _guesses()
-    for path in guess(arguments):
+
+    def is_there(word: str) -> bool:
+        with suppress(Unjudged):
+            return any(os.path.isfile(os.path.join(folder, one)) for one in spellings(word) for folder in folders)
+        return True
+
+    for path in guess(arguments, is_there):
         scheme = folder_of(path)
         if not scheme or any(os.path.lexists(os.path.join(folder, scheme)) for folder in folders):
             yield path
 
 
 @cache
-def _guesses() -> "tuple[Callable[[Mapping[str, Any]], Iterator[str]], Callable[[str], str]]":
+def _guesses() -> "tuple[Callable[[Mapping[str, Any], Callable[[str], bool]], Iterator[str]], Callable[[str], str]]":
     from rightcall.executor.guesses import address_folder, guessed_paths  # late: as above
 
     return guessed_paths, address_folder
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], reader: _Reader) -> tuple[str, tuple[_Path, ...], bool]:
-    """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
-    root, bases, alone = "", tuple[str, ...](), True
+def _paths(
+    written: Iterator[str], folders: tuple[str, ...], reader: _Reader, held: tuple[Held, ...] = ()
+) -> tuple[str, tuple[_Path, ...], bool]:
+    """Where they lead, after the folder that they are below; and whether no file was seen that has a second name.
+    `held`: folders of which it is looked afterwards whether they have moved."""
+    root, alone = "", True
+    bases: tuple[str, ...] = ()
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
-        names = names_if_straight(folders[0], one) if len(folders) == 1 else 0
+        names = names_if_straight(folders[0], one, held) if len(folders) == 1 else 0
         alone = alone and names == 1
         if names:
             root = folders[0]
@@ -410,6 +427,8 @@ def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator
         if reader.drives and any(":" in one for one in read):
             bare = (one[found.end() :] for one in read if (found := _DRIVE.match(one)) is not None)
             read = dict.fromkeys((*read, *(spelt for one in bare for spelt in spellings(one))))
+        if foreign:
+            read = (*read, *_from_base(read, bases))
         led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
     except Unjudged:
         yield _Path(written, NOWHERE, True)
@@ -427,6 +446,16 @@ def _readings(bases: tuple[str, ...], written: str, reader: _Reader) -> Iterator
             yield from (_Path(written, name.replace(os.sep, "/"), linked) for name in _names_below(named, base))
             for name in _names_below(named, above) if above else ():
                 yield _Path(written, os.path.join(above, name).replace(os.sep, "/"), linked)
+
+
+def _from_base(read: Iterable[str], bases: tuple[str, ...]) -> Iterator[str]:
+    """Whole paths as somebody reads them who joins them to a folder: `/state/x` is `state/x` to `path.join` of Node.
+    Where nothing is called like its first name, nothing is there."""
+    for one in read:
+        if one[:1] == "/" and (bare := one.lstrip("/")):
+            first = bare.partition("/")[0]
+            if any(os.path.lexists(f"{base}/{first}") for base in bases):
+                yield bare
 
 
 def _names_below(whole: str, base: str) -> Iterator[str]:

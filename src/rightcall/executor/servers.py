@@ -1,5 +1,5 @@
 """The tools of the policy's servers (`[servers.NAME]`) as tools of an executor (X-01): one connection with each server,
-which the first use or listing starts.
+which the first use or listing starts; one for each caller, where callers log in there themselves (`per_caller`).
 
     Executor ─▶ Servers ─┬─ Door      what the policy says of them: the gateway's own judgement, pins and names
                          └─ Source    which tools there are, and a call of one: MCP, loaded when it is needed
@@ -12,22 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from threading import Lock, Thread
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from rightcall.base.text import escaped
 from rightcall.catalog.catalog import words_of
 from rightcall.catalog.tool import PackTool
-from rightcall.executor.calls import Who, Written
+from rightcall.executor.calls import Who, Written, identity_now
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
 from rightcall.executor.rights import NOT_TOLD
-from rightcall.executor.toolbox import Equipped, Pair, Toolbox, full_name, names_meant, other_names
+from rightcall.executor.toolbox import Equipped, Missing, Pair, Toolbox, full_name, names_meant, other_names
 from rightcall.policy.settings import Policy, Rights, Server
-from rightcall.policy.types import Decision, Request
+from rightcall.policy.types import Decision, Request, caller_for
 from rightcall.record.admission import Admission, ApprovalQuestion
 from rightcall.record.tables import CallBody, Tables
 from rightcall.tools.functions import LocalTool
@@ -43,6 +45,8 @@ CALLING = 30.0
 """Seconds that a call of a tool which nobody knows yet waits for them."""
 _AROUND = 5.0
 """Seconds that a call may take beside what its server may: then it is the server's time limit that is told."""
+MOST_SOURCES = 32
+"""Callers whose servers stay connected, where each caller has its own."""
 _SOURCE = "rightcall.mcp.gateway.shared", "ServerSource"
 """What speaks MCP. It is found by name: it stands after the executor in the order of packages, and is handed the door
 that it needs."""
@@ -60,7 +64,7 @@ class Source(Protocol):
         """By the names they are listed under."""
         ...
 
-    def away(self) -> Mapping[str, str]:
+    def away(self) -> Mapping[str, Missing]:
         """The servers that are not there, and why."""
         ...
 
@@ -94,46 +98,70 @@ class Servers:
     ) -> None:
         self._door = door
         module, name = _SOURCE
-        self.source: Source = getattr(import_module(module), name)(door, own, reach)
+        self._make: Callable[[str], Source] = getattr(import_module(module), name).maker(door, own, reach)
+        self._sources: dict[str, Source] = {}
+        self._choosing = Lock()
         self._policy = policy
-        self._over: tuple[tuple[object, int, str], Toolbox] | None = None
+        self._over: dict[Source, tuple[tuple[object, int, str], Toolbox]] = {}
 
     def close(self) -> None:
-        self.source.close()
+        for source in self._sources.values():
+            source.close()
         self._door.close()
+
+    def source_of(self, caller: str) -> Source:
+        """One for all callers; one for each, where any server knows its callers by a login of each (`per_caller`)."""
+        whose = ""
+        if any(one.per_caller for one in self._door.policy.servers.values()):
+            identity = identity_now()
+            whose = caller_for(*identity) if identity[0] else caller
+        with self._choosing:
+            found = self._sources.pop(whose, None) or self._make(whose)
+            self._sources[whose] = found  # the one that was used last is the last to go
+            if len(self._sources) > MOST_SOURCES:
+                gone = self._sources.pop(next(iter(self._sources)))
+                self._over.pop(gone, None)
+                Thread(target=gone.close, name="rightcall-servers-end", daemon=True).start()
+        return found
 
     def offers(self, pair: Pair, caller: str) -> bool:
         server, tool = pair
         return self._door.offers(tool, server, caller)
 
-    def missing(self, name: str) -> str:
+    def missing(self, name: str, source: Source) -> Missing | None:
         """Whichever server's tools may be called so."""
         words, servers = words_of(name), self._door.policy.servers
-        for server, why in self.source.away().items():
+        for server, why in source.away().items():
             start = words_of(_prefix(servers[server]) if server in servers else server)
             if words[: len(start)] == start or words_of(server) == words[: len(words_of(server))]:
-                told = f"the server {escaped(server, 100)} {why}"
-                return told if "login" in why else f"{told}. [servers.{escaped(server, 100)}] says how it starts"
-        return ""
+                told = f"the server {escaped(server, 100)} {why.told}"
+                if not why.awaits_login:
+                    told = f"{told}. [servers.{escaped(server, 100)}] says how it starts"
+                return replace(why, told=told)
+        return None
 
-    def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox]) -> Toolbox:
+    def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox], caller: str) -> Toolbox:
         """The toolbox with the servers' tools in it; `build` makes one of its own tools and these."""
         if own.policy is not self._policy:  # what the executor has seen holds at the door from this call on (P-09)
             self._policy = own.policy
             self._door.take(own.policy)
-            self.source.follow()
-        key = own, self.source.version, self._door.policy.digest
-        if self._over is None or self._over[0] != key:
-            tools = dict(self._described())
+            for one in list(self._sources.values()):
+                one.follow()
+        source = self.source_of(caller)
+        key = own, source.version, self._door.policy.digest
+        known = self._over.get(source)
+        if known is None or known[0] != key:
+            tools = dict(self._described(source))
             made = build([about for about, _ in tools.values()])
             added = {wire: replace(made.tools[wire], **_known_of(one)) for wire, (_, one) in tools.items()}
-            whole = replace(made, tools=MappingProxyType({**made.tools, **added}), servers=self)
-            self._over = key, whole
-        return self._over[1]
+            behind = _Behind(self, source)
+            known = key, replace(made, tools=MappingProxyType({**made.tools, **added}), servers=behind)
+            self._over[source] = known
+        return known[1]
 
-    def _described(self) -> Iterable[tuple[str, tuple[PackTool, Equipped]]]:
+    def _described(self, source: Source) -> Iterable[tuple[str, tuple[PackTool, Equipped]]]:
         """Of each tool: what the gate of the executor knows it by, and what the door does."""
-        wires = self.source.tools()
+        wires = source.tools()
         bare = [tool for _, tool in wires.values()]
         for wire, (server, tool) in wires.items():
             found = self._door.box(server).tools.get(tool)
@@ -144,11 +172,11 @@ class Servers:
             rules = Rules(names=tuple(name for name in names if name not in wires), example=found.tool.rules.example)
             effects = tuple(sorted(found.tool.effects)) if found.tool.effects_declared else None
             about = PackTool(wire, found.tool.description, found.tool.schema, effects, rules, "given")
-            yield wire, (about, replace(found, local=self._local(server, tool), behind=(server, tool)))
+            yield wire, (about, replace(found, local=self._local(source, server, tool), behind=(server, tool)))
 
-    def _local(self, server: str, tool: str) -> LocalTool:
+    def _local(self, source: Source, server: str, tool: str) -> LocalTool:
         """What runs it."""
-        source, table = self.source, self._door.policy.servers.get(server)
+        table = self._door.policy.servers.get(server)
 
         async def call(**arguments: Any) -> Any:
             return await source.call(server, tool, arguments)
@@ -174,6 +202,19 @@ class Servers:
         if self.offers(found.behind, who.caller):
             return _as_listed(outcome, server, tool, found.tool.name)
         return _as_written(outcome, (full_name(server, tool), *names_meant(server, tool)), written.name)
+
+
+class _Behind(Struct, frozen=True):
+    """The servers as one caller finds them."""
+
+    servers: Servers
+    source: Source
+
+    def offers(self, pair: Pair, caller: str) -> bool:
+        return self.servers.offers(pair, caller)
+
+    def missing(self, name: str) -> Missing | None:
+        return self.servers.missing(name, self.source)
 
 
 class ServerPipeline(Pipeline, frozen=True, eq=False):

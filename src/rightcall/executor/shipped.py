@@ -21,7 +21,7 @@ from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import Pack, PackTool
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings, Policy, SandboxSettings, Settings, WriteSettings
-from rightcall.record.memory import Premises
+from rightcall.record.premises import Premises
 from rightcall.record.tables import Store
 from rightcall.tools.code import CodeTool, local
 from rightcall.tools.functions import LocalTool, Work, packed_tool

@@ -35,6 +35,14 @@ Pair = tuple[str, str]
 """A server of the policy, and what it calls its tool."""
 
 
+class Missing(Struct, frozen=True):
+    """A server that is not there, and so may have the tool that somebody named."""
+
+    told: str
+    awaits_login: bool = False
+    """It is there once a person has logged in."""
+
+
 class Behind(Protocol):
     """What a toolbox must know of the servers of the policy whose tools it holds."""
 
@@ -42,8 +50,8 @@ class Behind(Protocol):
         """Whether a caller may know of a tool."""
         ...
 
-    def missing(self, name: str) -> str:
-        """Of a name that no tool has: which server it may be of that is not there, and why; else empty."""
+    def missing(self, name: str) -> Missing | None:
+        """Of a name that no tool has: which server it may be of that is not there."""
         ...
 
 

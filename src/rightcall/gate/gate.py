@@ -23,7 +23,7 @@ from rightcall.base.json.marks import NAMES, REPAIRING
 from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
 from rightcall.base.text import escaped
 from rightcall.catalog.catalog import Catalog, build_catalog
-from rightcall.catalog.packs import available_packs, load_pack
+from rightcall.catalog.packs import load_pack, packs_about
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import Pack, PackTool, Tool
@@ -478,7 +478,7 @@ ASKED_FOR = frozenset({"guardrail"})
 
 def suited(policy: Policy, offered: Mapping[str, frozenset[str]]) -> tuple[Policy, list[Pack]]:
     """The policy and the packs, as far as they are about these tools; `offered` has the arguments of each by name."""
-    automatic = (name for name in available_packs() if name not in ASKED_FOR)
+    automatic = (name for name in packs_about(offered) if name not in ASKED_FOR)
     packs = [pack for name in (*automatic, *policy.packs) if (pack := _fitting(name, offered)).tools]
     return replace(policy, packs=(), tools=_offered(policy.tools, offered)), packs
 

@@ -133,6 +133,8 @@ class Terms(NamedTuple):
 
 def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, depth: int = 0) -> Verdict:
     """The verdict on one call."""
+    if name is None:
+        return _nameless("", arguments, terms, call_id)
     if not issubclass(type(name), str):
         verdict = _unknown(f"a {type(name).__name__}", NameMatch("none", None), arguments, terms, call_id)
         if type(arguments) is str and arguments in terms.catalog.tools:
@@ -367,7 +369,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
 def _nameless(name: str, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:
     """A call whose name is a part of the envelope, an index or nothing: no host has such a tool, so none passes."""
     verdict = _unknown(name, NameMatch("none", None), arguments, terms, call_id)
-    message = f"Invalid tool name `{escaped(name, 120)}`"
+    message = f"Invalid tool name `{escaped(name, 120)}`" if name.strip() else "The call names no tool"
     return replace(verdict, problems=(Problem("unknown_tool", "", message),), hint=nameless_hint(terms.catalog.names))
 
 

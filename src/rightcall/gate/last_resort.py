@@ -44,6 +44,8 @@ _HELPED: Final[frozenset[ProblemCode]] = frozenset(
     ("unreadable", "ambiguous_name", "type", "schema", "unknown_argument")
 )
 """Problems that another structure can solve."""
+_SURE: Final = 0.9
+"""Of the repairs that read the arguments, none may be less certain."""
 _BESIDE: Final[frozenset[ProblemCode]] = frozenset(("missing", "missing_any"))
 """Problems that may go away with those. By themselves they would need a value that nobody wrote."""
 
@@ -130,6 +132,8 @@ def plea_of(verdict: Verdict, catalog: Catalog, redactor: Redactor, *, side_effe
     if verdict.ok or verdict.truncated or not codes & _HELPED or not codes <= _HELPED | _BESIDE:
         return None
     is_text = "unreadable" in codes
+    if not is_text and not _is_read_surely(verdict):
+        return None
     source = verdict.unread if is_text else verdict.found
     tool = catalog.get(verdict.call.name if verdict.call is not None else source.name) if source is not None else None
     if source is None or tool is None or not _may_ask(tool, side_effects=side_effects):
@@ -143,6 +147,12 @@ def plea_of(verdict: Verdict, catalog: Catalog, redactor: Redactor, *, side_effe
         return None
     told = tuple(escaped(problem.message, 300) for problem in verdict.problems)
     return Plea(tool.name, tool.description[:1000], schema, written, told, is_text)
+
+
+def _is_read_surely(verdict: Verdict) -> bool:
+    """Whether what was read is what was written. A reader that guesses where a text ends, or leaves out a name without
+    a value, may lose content; an answer that spells its reading would then not spell the output."""
+    return all(repair.path or repair.confidence >= _SURE for repair in verdict.repairs)
 
 
 def _shown(arguments: Any, redactor: Redactor, *, is_text: bool) -> str:

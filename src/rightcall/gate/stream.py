@@ -254,6 +254,7 @@ def streams(
 # A native message, as an API returned it: its own calls, and those that the model wrote into its text.
 
 CUT_OFF = "The token limit truncated the call; resend the complete call"
+NO_END = "The answer ends before the call does; resend the complete call"
 
 
 def read_message(stream: Callable[..., Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:
@@ -292,7 +293,7 @@ class _Message:
         name = part.name if isinstance(part.name, str) else ""
         verdict = self.check(part.name, part.arguments, call_id=part.id)
         if cut and (not part.arguments or verdict.truncated):  # an API that lost the arguments says that there are none
-            verdict = _refused(verdict, Call(name, {}, part.id))
+            verdict = replace(refuse_cut(verdict), call=Call(name, {}, part.id))
         elif cut and verdict.ok:
             verdict = replace(verdict, truncated=True)
         self.calls.append(verdict)
@@ -334,10 +335,11 @@ class _Message:
         return [verdict for verdict, _ in kept], [place for _, place in kept]
 
 
-def _refused(verdict: Verdict, call: Call) -> Verdict:
-    hint = f"⚠️ Invalid {verdict.call.name if verdict.call else 'tool'} call. {CUT_OFF}."
-    problem = Problem("truncated", "", CUT_OFF)
+def refuse_cut(verdict: Verdict, why: str = CUT_OFF) -> Verdict:
+    """The refusal of a call that the end of the answer cut off, whatever could be read of it."""
+    hint = f"⚠️ Invalid {verdict.call.name if verdict.call else 'tool'} call. {why}."
+    problem = Problem("truncated", "", why)
     return replace(
-        verdict, ok=False, call=call, hint=hint, problems=(problem,), truncated=True, confidence=0.0, strategy="failed",
-        retry=True,
+        verdict, ok=False, call=None, repairs=(), hint=hint, problems=(problem,), truncated=True, confidence=0.0,
+        strategy="failed", retry=True,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.gate.gate import functions
 from rightcall.hosts.adapter import beginning, door_for, missing
 from rightcall.proxy.flow import Editor, Flow
-from rightcall.proxy.gates import HOSTED, Did, Settler
+from rightcall.proxy.gates import HOSTED, Did, End, Settler
 from rightcall.proxy.wires.common import Kind
 from rightcall.proxy.wires.openai_chat import OpenAIChat
 from rightcall.types import Call, Verdict
@@ -50,8 +50,6 @@ REFUSED = "rightcall-refused-"
 class JudgingSettler(Settler):
     """Judges the calls of one answer by a door."""
 
-    cuts = True
-
     def __init__(self, door: "Door", caller: str | None, new_id: Callable[[], str]) -> None:
         here = door.policy.hosts.get(door.host)
         super().__init__(door.gate(caller), observe=here is not None and here.mode == "observe", new_id=new_id)
@@ -62,7 +60,8 @@ class JudgingSettler(Settler):
         self._door = door
         self._caller = caller
 
-    def native(self, name: Any, arguments: Any, call_id: Any, *, cut: bool = False) -> tuple[Call | None, Did]:
+    def native(self, name: Any, arguments: Any, call_id: Any, end: End = "own") -> tuple[Call | None, Did]:
+        cut = end == "cut"
         given = call_id if isinstance(call_id, str) and call_id else None
         written = name if isinstance(name, str) else ""
         passage = self._judged(written, beginning(arguments) if cut else arguments, given)

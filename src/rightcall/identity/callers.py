@@ -9,11 +9,13 @@ A claim is the provider's word, and often its users' own: a value counts only as
 could be taken for another name, or that holds a slash, makes no caller.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final, Literal
 from unicodedata import normalize
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.letters import has_unseen, skeleton, suspicions
@@ -103,25 +105,46 @@ class Person(Struct, frozen=True):
 
     name: str
     may: Literal["look", "approve"]
+    lines: str
+    """Which lines of the map were read for that, the last of which fits."""
 
 
 def caller_of(claims: Mapping[str, Any], settings: IdentitySettings) -> str | None:
     """For whom a token speaks: exactly one caller, or nobody."""
-    rule = _first(claims, settings, lambda one: bool(one.caller))
+    rule = next((one for one in settings.map if one.caller and _fits(one, claims, settings)), None)
     return None if rule is None else _filled(rule.caller, claims)
 
 
 def person_of(claims: Mapping[str, Any], settings: IdentitySettings) -> Person | None:
     """Who logs into the console by these claims."""
-    rule = _first(claims, settings, lambda one: bool(one.may))
-    name = None if rule is None else _filled(rule.person, claims)
-    return Person(name, rule.may) if rule is not None and name is not None and rule.may else None
+    passed: list[str] = []
+    for line, rule in console_lines(settings).items():
+        passed.append(line)
+        if rule.may and _fits(rule, claims, settings):
+            name = _filled(rule.person, claims)
+            return None if name is None else Person(name, rule.may, ".".join(passed))
+    return None
 
 
-def _first(
-    claims: Mapping[str, Any], settings: IdentitySettings, wanted: Callable[[IdentityRule], bool]
-) -> IdentityRule | None:
-    return next((one for one in settings.map if wanted(one) and _fits(one, claims, settings)), None)
+@lru_cache(64)
+def console_lines(settings: IdentitySettings) -> Mapping[str, IdentityRule]:
+    """The lines of the map that let people into the console, in order, each by a digest of whom it is about."""
+    found: dict[str, IdentityRule] = {}
+    for rule in settings.map:
+        if rule.may:
+            told = (settings.issuer, settings.groups, rule.match, rule.value, rule.claim, rule.may, rule.person)
+            found[sha256(json.encode(told)).hexdigest()[:8]] = rule
+    return found
+
+
+def still_lets_in(lines: str, may: str, settings: IdentitySettings) -> bool:
+    """Whether the map lets somebody in as it did at their login, by the lines that were read then: the last of them is
+    still there, and none before it that might be about them."""
+    *before, own = lines.split(".")
+    now = console_lines(settings)
+    rule = now.get(own)
+    earlier = [*now][: [*now].index(own)] if rule is not None else []
+    return rule is not None and rule.may == may and set(earlier) <= set(before)
 
 
 def _fits(rule: IdentityRule, claims: Mapping[str, Any], settings: IdentitySettings) -> bool:

@@ -163,7 +163,7 @@ _NOT_THIS: Final = "This page belongs to no login that is under way. Run <code>r
 _LONGEST_HEAD: Final = 32_000
 _OURS: Final = (
     "response_type", "client_id", "redirect_uri", "state", "scope", "code_challenge", "code_challenge_method",
-    "resource", "response_mode", "request", "request_uri",
+    "resource", "response_mode", "request", "request_uri", "nonce",
 )  # fmt: skip
 
 
@@ -261,44 +261,65 @@ def check_challenges(provider: Provider) -> None:
 def check_page(provider: Provider, command: str) -> None:
     """A provider whose page to log in is another's could have that one's code sent to itself (a mix-up), unless the
     answer says whose it is. Raises IdentityError; `command` is what logs in, once a person has looked."""
-    page, own = provider.authorization_endpoint, provider.issuer
-    if page and not provider.names_itself and read_url(page).host != read_url(own).host:
-        where = escaped(read_url(page).host, 100)
-        raise IdentityError(
-            f"{escaped(own, 100)} sends people to log in at {where}, and does not say in its answers who it is. "
-            f"If that is right, run `{command} --issuer {quote(escaped(own, 200))}`"
-        )
+    page = provider.authorization_endpoint
+    if page and not provider.names_itself and not _is_at_home(provider, page):
+        told = f"sends people to log in at {_host(page)}, and does not say in its answers who it is"
+        raise IdentityError(f"{escaped(provider.issuer, 100)} {told}. {_if_right(provider, command)}")
+
+
+def check_code_page(provider: Provider, code: "DeviceCode", command: str) -> None:
+    """A provider that has codes typed at another's page could have asked that one for the code, and would get the
+    login that the person gives there. Raises IdentityError as `check_page` does."""
+    for link in (code.link, code.whole_link):
+        if link and not _is_at_home(provider, link):
+            told = f"has its code typed at {_host(link)}, which is another host. Whoever asked for that code is let in"
+            raise IdentityError(f"{escaped(provider.issuer, 100)} {told}. {_if_right(provider, command)}")
+
+
+def _is_at_home(provider: Provider, page: str) -> bool:
+    return read_url(page).host == read_url(provider.issuer).host
+
+
+def _host(url: str) -> str:
+    return escaped(read_url(url).host, 100)
+
+
+def _if_right(provider: Provider, command: str) -> str:
+    return f"If that is right, run `{command} --issuer {quote(escaped(provider.issuer, 200))}`"
 
 
 def authorisation_link(party: Party, scopes: tuple[str, ...], redirect: Redirect, verifier: str) -> str:
     """Raises IdentityError."""
-    endpoint = party.provider.authorization_endpoint
-    if not endpoint:
-        raise IdentityError(f"{escaped(party.provider.issuer, 100)} has no page to log in (authorization_endpoint)")
-    base, _, query = str(read_url(endpoint)).partition("?")  # in its one spelling: a person is shown it
-    before = parse_qsl(query, keep_blank_values=True)
-    if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
-        raise IdentityError(f"{escaped(party.provider.issuer, 100)}: its page to log in brings answers of its own")
-    asked = {
-        "response_type": "code",
-        "client_id": party.client.id,
-        "redirect_uri": redirect.uri,
-        "state": redirect.state,
-        "code_challenge": _encoded(sha256(verifier.encode("ascii")).digest()),
-        "code_challenge_method": "S256",
-    }
+    asked = {"client_id": party.client.id, "redirect_uri": redirect.uri, "state": redirect.state}
     asked |= {"scope": " ".join(scopes)} if scopes else {}
     asked |= {"resource": party.resource} if party.resource else {}
     if "offline_access" in scopes:
         asked["prompt"] = "consent"  # OpenID gives no refresh token without
-    return f"{base}?{urlencode([*before, *asked.items()])}"
+    return page_for(party.provider, verifier, asked)
+
+
+def page_for(provider: Provider, verifier: str, asked: Mapping[str, str]) -> str:
+    """Where a person logs in, to be sent back with a code that only whoever has the verifier can use. Raises
+    IdentityError."""
+    if not provider.authorization_endpoint:
+        raise IdentityError(f"{escaped(provider.issuer, 100)} has no page to log in (authorization_endpoint)")
+    base, _, query = str(read_url(provider.authorization_endpoint)).partition("?")  # in its one spelling: it is shown
+    before = parse_qsl(query, keep_blank_values=True)
+    if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
+        raise IdentityError(f"{escaped(provider.issuer, 100)}: its page to log in brings answers of its own")
+    challenge = _encoded(sha256(verifier.encode("ascii")).digest())
+    proof = {"response_type": "code", "code_challenge": challenge, "code_challenge_method": "S256"}
+    return f"{base}?{urlencode([*before, *proof.items(), *asked.items()])}"
 
 
 def read_code(answer: Mapping[str, str], provider: Provider) -> str:
     """The code in a redirect. Raises IdentityError where it is of another provider, or of none (RFC 9207)."""
     where = escaped(provider.issuer, 100)
     said = answer.get("iss")
-    if (said is None and provider.names_itself) or (said is not None and said != provider.issuer):
+    if said is None and provider.names_itself:
+        told = f"the answer does not say which provider it is from (iss), which {where} promises to say"
+        raise IdentityError(f"{told}: another one may have mixed in. Nobody is logged in")
+    if said is not None and said != provider.issuer:
         raise IdentityError(f"the answer is not from {where}: another provider may have mixed in. Nobody is logged in")
     if "error" in answer:
         code = answer["error"]

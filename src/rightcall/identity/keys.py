@@ -4,8 +4,9 @@
                               └ no ─▶ ask the provider, once for all who wait, and not again for a while
 
 A key set is a stranger's document. Only keys that can check a signature are taken, each for the algorithms that its
-kind is made for; a secret among them, or a key that is weak or costs too much to use, is left out. While the provider
-cannot be reached, what is known of its keys counts for a day.
+kind is made for; a secret among them, or a key that is weak or costs too much to use, is left out. A key that is not
+in the set any more has been taken back, be it the last one. While the provider cannot be reached, what is known of its
+keys counts for a day.
 """
 
 import asyncio
@@ -116,6 +117,8 @@ class Keys:
         except IdentityError as error:
             log.warning("identity: the keys of the provider could not be read: %s", escaped(str(error), 300))
             return
+        if not keys:
+            log.warning("identity: the provider publishes no key that can check a signature, so no token of it counts")
         self._loaded = self.now()
         if [(one.id, one.algorithms, one.jose.as_dict()) for one in keys] != [
             (one.id, one.algorithms, one.jose.as_dict()) for one in self._keys
@@ -131,14 +134,11 @@ def choose_key(keys: tuple[Key, ...], id: str | None, algorithm: str) -> Key | N
 
 
 def read_keys(document: Mapping[str, Any]) -> tuple[Key, ...]:
-    """The keys of a key set that can check a signature. Raises IdentityError where it has none."""
+    """The keys of a key set that can check a signature, if any. Raises IdentityError for what is no key set."""
     listed: Any = document.get("keys")
     if not is_list(listed) or len(listed) > MOST_KEYS:
         raise IdentityError(f"the key set needs a list of at most {MOST_KEYS} keys")
-    found = [key for one in listed if is_object(one) and (key := _read_key(one)) is not None]
-    if not found:
-        raise IdentityError("the key set holds no key that can check a signature")
-    return tuple(found)
+    return tuple(key for one in listed if is_object(one) and (key := _read_key(one)) is not None)
 
 
 def _read_key(one: Mapping[str, Any]) -> Key | None:

@@ -156,7 +156,7 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     """Raises IdentityError; then nothing has changed."""
     caller = wish.caller if server.per_caller else ""
     key = key_of(server.url, caller)
-    before, want, first = await _apart(lambda: (vault.read(key), vault.want(key), _first_issuer(vault, server.url)))
+    before, want, first = await _apart(lambda: (vault.read(key), vault.want(key), vault.first_issuer(server.url)))
     challenge = await _challenge(server, want, reach)
     resource = await discover_resource(server.url, challenge, reach)
     if not resource.is_told and not challenge.scheme and not server.needs_login and before is None:
@@ -176,18 +176,25 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
         client=Client(provider.issuer, ""), scopes=scopes, at=time(), machine=server.login == "machine",
         networks=reach.rules.web.networks,
     )  # fmt: skip
+    if not given:
+        shown = _checked(shown, provider, f"{blank.command} --device")
     proof = proofs.new_key_for(provider) if challenge.scheme == "dpop" else ""
     about, secrets = await _entered(server, about, wish, reach, shown, proof)
     async with vault.held(key):
         kept = await _written(vault, about, secrets)
+        vault.pin_issuer(server.url, provider.issuer)
         vault.drop_want(key)
     return kept
 
 
-def _first_issuer(vault: Vault, url: str) -> str:
-    """Who gave the oldest login at a server, whoever's it is: for the first of another caller it counts as well."""
-    own = [one for one in vault.logins() if one.url == url]
-    return min(own, key=lambda one: one.at).provider.issuer if own else ""
+def _checked(shown: Shown, provider: Provider, command: str) -> Shown:
+    """Shows a code only where it is typed at the provider's own page."""
+
+    def show(code: DeviceCode) -> None:
+        flows.check_code_page(provider, code, command)
+        shown.device(code)
+
+    return Shown(shown.link, show)
 
 
 async def _apart(work: Callable[[], T]) -> T:
@@ -245,16 +252,15 @@ def _choose_issuer(resource: Resource, given: str, first: str, want: Want) -> st
 
 
 def _check_secret(server: Server, issuer: str) -> None:
-    """A secret of the policy's is for one provider, which a server on another host cannot name: it could name itself,
-    and read the secret. A key only signs, for that provider alone. Raises IdentityError."""
+    """A secret of the policy's is for one provider, which the policy has to name: a server could name itself, and read
+    the secret. A key only signs, for that provider alone. Raises IdentityError."""
     if not server.client_secret_env and (not server.assertion_file or server.exchange_url):
         return
-    if read_url(issuer).host != read_url(server.url).host:
-        key = "client_secret_env" if server.client_secret_env else "assertion_file"
-        raise IdentityError(
-            f"[servers.{server.name}] {key}: the policy does not say which provider it is for, and the server names "
-            f'{escaped(issuer, 100)}. If that is right, write the line issuer = "{escaped(issuer, 200)}" there'
-        )
+    key = "client_secret_env" if server.client_secret_env else "assertion_file"
+    raise IdentityError(
+        f"[servers.{server.name}] {key}: the policy does not say which provider it is for, and the server names "
+        f'{escaped(issuer, 100)}. If that is right, write the line issuer = "{escaped(issuer, 200)}" there'
+    )
 
 
 def _choose_scopes(

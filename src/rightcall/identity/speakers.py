@@ -20,6 +20,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from msgspec import MsgspecError, Struct, json
 
+from rightcall.base.json.marks import is_list
 from rightcall.errors import ConfigError, IdentityError
 from rightcall.identity.callers import Refusal, caller_of
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 OF_PROVIDER: Final = "/.well-known/oauth-authorization-server"
-_WITHIN: Final = re.compile(rb"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}=*\.([A-Za-z0-9_-]{2,})=*\.")
-"""Where a token may be in a text, and what it says."""
+_WITHIN: Final = re.compile(rb"[A-Za-z0-9_=-]\.([eICD][A-Za-z0-9_-]{14,})=*(?=\.)")
+"""Where a token may be in a text, and what it says: JSON between two dots. Whatever is before or behind it does not
+matter, and a text without one is read once, however long it is."""
+_ESCAPED: Final = re.compile(rb"\\u00([2-7][0-9A-Fa-f])")
+"""A character of a token as JSON may also write it."""
 _BASIC: Final = re.compile(rb"[Bb][Aa][Ss][Ii][Cc][ \t]+([A-Za-z0-9+/_-]+)=*[ \t]*\Z")
 """A name and a password, which may be a token."""
 _MOST_KNOWN: Final = 4_096
@@ -90,13 +94,17 @@ class Speakers:
         else."""
         if not self.is_on:
             return False
-        if (basic := _BASIC.match(text)) is not None:
-            text = _decoded(basic[1])
-        if b"ey" not in text and b"%" not in text:
-            return False
         issuers = {one.issuer for one in self._policy().identity}
-        texts = (text, unquote_to_bytes(text)) if b"%" in text else (text,)
-        return any(_issuer_of(one[1]) in issuers for each in texts for one in _WITHIN.finditer(each))
+        return any(_named(one[1]).iss in issuers for each in readings(text) for one in _WITHIN.finditer(each))
+
+    def is_meant_in(self, body: bytes) -> bool:
+        """Whether a body holds a token that was made for us. One that a provider of ours made for somebody else may be
+        what a message is about."""
+        if not self.is_on:
+            return False
+        audiences = {one.issuer: frozenset(one.audience) for one in self._policy().identity}
+        said = (_named(one[1]) for one in _WITHIN.finditer(unescaped(body)))
+        return any(not audiences.get(one.iss, _NOBODY).isdisjoint(one.audience) for one in said)
 
     async def of(self, token: bytes) -> Speaker | Refusal:
         """For whom a token speaks, or why for nobody."""
@@ -177,7 +185,7 @@ class Speakers:
             "response_types_supported": ["code"],
             "grant_types_supported": found.grants,
             "token_endpoint_auth_methods_supported": found.auth_methods,
-            "code_challenge_methods_supported": found.challenge_methods or ["S256"],
+            "code_challenge_methods_supported": found.challenge_methods,
         }
         return json.encode({name: value for name, value in said.items() if value})
 
@@ -201,12 +209,23 @@ class Speakers:
         return b"Bearer " + ", ".join(f'{name}="{text}"' for name, text in said.items()).encode("ascii")
 
 
-def _issuer_of(body: bytes) -> str:
-    """Whom a token names, whatever else is wrong with it; empty: nobody."""
+def readings(text: bytes) -> tuple[bytes, ...]:
+    """What a header or an address may hold: as it is, unquoted, and the name and password that it encodes."""
+    basic = _BASIC.match(text)
+    return (text, *((unquote_to_bytes(text),) if b"%" in text else ()), *((_decoded(basic[1]),) if basic else ()))
+
+
+def unescaped(body: bytes) -> bytes:
+    """JSON in which no character of a token is written in another way."""
+    return body if body.find(b"\\u00") < 0 else _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), body)
+
+
+def _named(body: bytes) -> _Named:
+    """Whom a token names, whatever else is wrong with it."""
     try:
-        return json.decode(_decoded(body), type=_Named).iss
+        return json.decode(_decoded(body), type=_Named)
     except (MsgspecError, ValueError, RecursionError):
-        return ""
+        return _Named()
 
 
 def _decoded(text: bytes) -> bytes:
@@ -220,8 +239,17 @@ def _decoded(text: bytes) -> bytes:
 _ONE_ALPHABET: Final = bytes.maketrans(b"-_", b"+/")
 
 
+_NOBODY: Final = frozenset[str]()
+
+
 class _Named(Struct, frozen=True):
     iss: str = ""
+    aud: Any = None
+
+    @property
+    def audience(self) -> list[str]:
+        given: list[Any] = self.aud if is_list(self.aud) else [self.aud]
+        return [one for one in given if isinstance(one, str)]
 
 
 def _issuer_in(written: Written, issuers: dict[str, Issuer]) -> Issuer | None:

@@ -2,6 +2,7 @@
 
     <state>/rightcall/logins/<digest>.json    one login: who, where, until when; its secrets, where there is no keyring
     <state>/rightcall/logins/<digest>.want    a login that is missing: which server asked, and for what
+    <state>/rightcall/logins/<digest>.pin     who gives the logins of a server, since the first one
     <state>/rightcall/logins/<digest>.lock    held while one process gets new tokens
 
 The state folder is one of RightCall's own files, which no call may touch. A login is known by its server's address and
@@ -18,6 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from shlex import quote
+from threading import Event
 from time import monotonic, time
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
@@ -31,6 +33,7 @@ from rightcall.identity.discovery import Provider
 from rightcall.identity.documents import read_url
 from rightcall.identity.registration import Client
 from rightcall.policy.trust import others_may_write
+from rightcall.policy.types import subject_in
 from rightcall.record.sqlite_tables import take_lock
 
 Keeping = Literal["file", "keyring"]
@@ -38,11 +41,15 @@ Reason = Literal["login", "expired", "scopes", "issuer"]
 _MOST_BYTES: Final = 200_000
 _KEYRING_SECONDS: Final = 20.0
 """A keyring may ask its user to unlock it; a server that nobody sits at must not wait for ever."""
+_CLEARING_SECONDS: Final = 2.0
+"""For a keyring that did not take something just now."""
 LOCK_SECONDS: Final = 60.0
 _POLL: Final = 0.05
 _WANTED: Final = 30 * 86_400.0
 """Seconds for which a login is wanted."""
 _SERVICE: Final = "rightcall"
+_EVERYBODY: Final = "\0"
+"""In the place of a caller: what is known of a server for all of them. No caller has this name."""
 
 
 class Secrets(Struct, frozen=True, omit_defaults=True):
@@ -114,7 +121,16 @@ class Want(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def command(self) -> str:
         """What a person runs."""
-        return f"rightcall login {self.server}" + (f" --as {quote(self.caller)}" if self.caller else "")
+        subject = subject_in(self.caller)
+        whose = f" --person {quote(subject)}" if subject else f" --as {quote(self.caller)}" if self.caller else ""
+        return f"rightcall login {self.server}{whose}"
+
+
+class Pin(Struct, frozen=True):
+    """Who gives the logins of a server, whoever logs in. It outlives them: a logout changes nobody's mind."""
+
+    url: str
+    issuer: str
 
 
 class _Stored(Struct, frozen=True, omit_defaults=True):
@@ -168,25 +184,33 @@ class Vault:
 
     def write(self, login: Login, secrets: Secrets) -> Login:
         """Raises IdentityError where it cannot be kept."""
-        if self._to_keyring(login.key, secrets):
-            kept = replace(login, keeping="keyring")
-            self._save(f"{login.key}.json", _Stored(kept))
-            return kept
-        kept = replace(login, keeping="file")
-        self._save(f"{login.key}.json", _Stored(kept, secrets))
+        kept = replace(login, keeping="keyring" if self._to_keyring(login.key, secrets) else "file")
+        self._save(f"{login.key}.json", _Stored(kept, None if kept.keeping == "keyring" else secrets))
         return kept
 
     def remove(self, key: str) -> bool:
-        """Whether there was one."""
-        found = self._load(f"{key}.json", _Stored)
-        if found is not None and found.login.keeping == "keyring":
-            with suppress(IdentityError):
-                self._try_keyring(lambda keyring: keyring.delete_password(_SERVICE, self._name(key)))
+        """Whether there was one. Who gave it stays known."""
+        self._clear_keyring(key)
         self.drop_want(key)
         with suppress(FileNotFoundError):
             os.unlink(self._path(f"{key}.json"))
             return True
         return False
+
+    def first_issuer(self, url: str) -> str:
+        """Who gives the logins of a server, since the first one; empty: nobody has logged in there so far."""
+        found = self._load(f"{key_of(url, _EVERYBODY)}.pin", Pin)
+        if found is not None:
+            return found.issuer
+        own = [one for one in self.logins() if one.url == url]
+        return min(own, key=lambda one: one.at).provider.issuer if own else ""
+
+    def pin_issuer(self, url: str, issuer: str) -> None:
+        self._save(f"{key_of(url, _EVERYBODY)}.pin", Pin(url, issuer))
+
+    def forget_issuer(self, url: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(f"{key_of(url, _EVERYBODY)}.pin"))
 
     def logins(self) -> list[Login]:
         """All of them, without secrets. One that cannot be read is left out."""
@@ -230,7 +254,7 @@ class Vault:
         """While no other process or task gets new tokens for this login. Raises IdentityError after a while."""
         self._prepare()
         try:
-            handle = plain_file(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
+            handle = _no_link(self._path(f"{key}.lock"), os.O_RDWR | os.O_CREAT)
         except OSError as fault:
             raise IdentityError(f"logins cannot be kept in {self.folder}: {fault.strerror or fault}") from None
         try:
@@ -272,7 +296,7 @@ class Vault:
         try:
             if problem := _disbelief(self.folder):
                 raise IdentityError(problem)
-            with open(path, "rb", opener=plain_file) as opened:
+            with open(path, "rb", opener=_no_link) as opened:
                 if problem := _disbelief(path, os.fstat(opened.fileno())):
                     raise IdentityError(problem)
                 return json.decode(opened.read(_MOST_BYTES), type=kind)
@@ -300,14 +324,33 @@ class Vault:
         return f"{key}-{sha256(os.fsencode(os.path.realpath(self.folder))).hexdigest()[:16]}"
 
     def _to_keyring(self, key: str, secrets: Secrets) -> bool:
-        """Whether the keyring has taken them: some have no room for long tokens, and some only look like one."""
+        """Whether the keyring has taken them: some have no room for long tokens, and some only look like one. Where it
+        has not, it keeps nothing of this login either: neither older secrets, nor these once somebody unlocks it."""
         text, name = json.encode(secrets).decode(), self._name(key)
+        given_up = Event()
+
+        def keep(keyring: Keyring) -> None:
+            try:
+                keyring.set_password(_SERVICE, name, text)
+            finally:
+                if given_up.is_set():
+                    keyring.delete_password(_SERVICE, name)
+
         try:
-            if self._try_keyring(lambda keyring: keyring.set_password(_SERVICE, name, text)) is _NO_KEYRING:
+            if self._try_keyring(keep) is _NO_KEYRING:
                 return False
-            return self._from_keyring(key) == text
+            if self._from_keyring(key) == text:
+                return True
         except IdentityError:
-            return False
+            pass
+        given_up.set()
+        self._clear_keyring(key, _CLEARING_SECONDS)
+        return False
+
+    def _clear_keyring(self, key: str, seconds: float | None = None) -> None:
+        """It may hold nothing of this login, and says so as it likes."""
+        with suppress(IdentityError):
+            self._try_keyring(lambda keyring: keyring.delete_password(_SERVICE, self._name(key)), seconds)
 
     def _from_keyring(self, key: str) -> str | None:
         found = self._try_keyring(lambda keyring: keyring.get_password(_SERVICE, self._name(key)))
@@ -315,12 +358,12 @@ class Vault:
             raise IdentityError("this login is in the system's keyring, which cannot be used here; log in again")
         return found
 
-    def _try_keyring(self, use: Callable[[Keyring], Any]) -> Any:
+    def _try_keyring(self, use: Callable[[Keyring], Any], seconds: float | None = None) -> Any:
         keyring = self._find_keyring()
         if keyring is None:
             return _NO_KEYRING
         try:
-            return in_own_thread(lambda: use(keyring), "rightcall-keyring").result(_KEYRING_SECONDS)
+            return in_own_thread(lambda: use(keyring), "rightcall-keyring").result(seconds or _KEYRING_SECONDS)
         except Exception as error:  # noqa: BLE001 - each backend raises what it likes
             raise IdentityError(f"the system's keyring cannot be used ({type(error).__name__})") from None
 
@@ -342,6 +385,10 @@ def system_keyring() -> Keyring | None:
     except Exception:  # noqa: BLE001 - each backend raises what it likes
         return None
     return cast("Keyring", found) if is_one else None
+
+
+def _no_link(path: str, flags: int) -> int:
+    return plain_file(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _disbelief(path: str, found: os.stat_result | None = None) -> str:

@@ -15,7 +15,7 @@ from msgspec import json
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.catalog.forms import explain
 from rightcall.learn.bench import Bench
-from rightcall.learn.retries import Mistake, Retry, likeness, plain
+from rightcall.learn.retries import ALIKE, Mistake, Retry, kinship, likeness, plain
 from rightcall.types import Call, Verdict
 
 Kind = Literal[
@@ -27,7 +27,7 @@ Kind = Literal[
     "format",  # a call that was written in a way nobody reads
     "missing",  # a tool that does not exist
     "switch",  # a tool that is called where another one is meant
-    "unclear",  # an argument that is wrong in ever other ways
+    "unclear",  # an argument that gets many different wrong values
 ]
 RULES: Final[tuple[Kind, ...]] = ("name", "alias", "value", "default", "form")
 """The kinds that a pack can hold. The others are advice."""
@@ -90,8 +90,12 @@ def _of_names(mistake: Mistake, found: Call, call: Call, bench: Bench) -> Iterat
     kind: Kind = "switch" if known else "name"
     if kind == "name" and mistake.verdict is not None and not _says(mistake.verdict, "unknown_tool"):
         return
-    if kind == "name" or likeness(found.arguments, call.arguments) >= 0.6:
+    if kind == "name" or _is_same_request(found.arguments, call.arguments):
         yield Clue(kind, call.name, "", found.name, _text(call.name))
+
+
+def _is_same_request(given: Any, meant: Any) -> bool:
+    return likeness(given, meant) >= ALIKE or kinship(given, meant) >= ALIKE
 
 
 def _of_arguments(retry: Retry, found: Call, call: Call, bench: Bench) -> Iterator[Clue]:

@@ -20,13 +20,14 @@ WHY: Final[Mapping[Missing, str]] = {
     "unreadable": "the record cannot be read",
     "erased": "its content was erased",
     "partial": "a path in it was too long to be kept",
-    "pruned": "within an hour after the oldest record that is left",
-    "policy": "the policy that decided it is not on record",
-    "redacted": "the change depends on arguments that were redacted or cut",
+    "pruned": "recorded within an hour after the oldest record left; what counted towards its limits was pruned",
+    "policy": "the store no longer has the policy that decided it",
+    "redacted": "the decision depends on arguments that were redacted or truncated",
     "grant": "it depends on a grant whose conditions were redacted",
-    "outcome": "it repeats a call that did not run then, so nobody knows what that would have given",
-    "tools": "the tools it was checked against are not on record; name them with `--tools`",
-    "rebuilt": "what the new policy changes about it cannot be worked out here as it was then",
+    "outcome": "it repeats a call that only the new policy would have run; the result of that call is unknown",
+    "tools": "the tool definitions it was checked against are not on record; pass `--tools FILE`",
+    "rebuilt": "checking it again under its own policy does not give what was recorded: a file, a link or a tool has "
+    "changed since",
 }
 
 Kind = Literal["loosened", "tightened", "refused", "asked", "allowed", "repaired", "arguments", "rule", "cost"]
@@ -69,6 +70,8 @@ class Change(Struct, frozen=True):
     emission: Any = None
     tokens: tuple[int, int] | None = None
     """What its result took, and would take at most."""
+    is_indirect: bool = False
+    """The policy decides it as before, and calls before it otherwise: one of them no longer uses up a limit, say."""
 
 
 class Same(Struct, frozen=True):

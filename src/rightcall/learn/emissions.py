@@ -48,6 +48,8 @@ History = Callable[[], Iterator[Emitted]]
 
 _OF_THE_GATE: Final = frozenset(("validation", "unknown_tool"))
 """Rules that refuse a call because it does not fit."""
+_UNSURE: Final = "approval:confidence"
+"""A call that was repaired, but not surely enough: it waits, and what the model or a person makes of it says more."""
 _NOT_WRITTEN: Final = frozenset(("llm",))
 """Strategies whose outcome another model wrote: it is no correction."""
 
@@ -58,14 +60,16 @@ def recorded(store: Readable, span: Span, bench: Bench) -> Iterator[Emitted]:
         one.call for one in stream_calls(store, span) if isinstance(one, RecordedEnd) and one.body.status != "success"
     }
     for one in stream_calls(store, span):
-        if isinstance(one, RecordedCall) and one.kind != "waiting" and not one.body.erased:
+        if not isinstance(one, RecordedCall) or one.body.erased:
+            continue
+        if one.kind != "waiting" or one.body.rule == _UNSURE:
             yield from _of_record(one, one.seq in failed, bench)
 
 
 def _of_record(one: RecordedCall, failed: bool, bench: Bench) -> Iterator[Emitted]:
     body = one.body
-    refused = one.kind == "refused"
-    denied = (refused and body.rule not in _OF_THE_GATE) or body.strategy in _NOT_WRITTEN
+    refused = one.kind in ("refused", "waiting")
+    denied = (one.kind == "refused" and body.rule not in _OF_THE_GATE) or body.strategy in _NOT_WRITTEN
     ok = None if one.kind == "proxied" or denied else not (refused or failed)
     who = Emitted(one.seq, body.caller, body.context or "", body.model or body.provider, ok=ok, denied=denied)
     for name, arguments, text in _written(one, bench):

@@ -18,8 +18,6 @@ from rightcall.learn.retries import Retry
 
 CAP: Final = 5
 """Corrections that count of one caller, and of one context."""
-FOLDS: Final = 10
-"""Parts of the history: what is learned from the others is measured on each."""
 _MOST_CLUES: Final = 50_000
 _MOST_OF_CALLER: Final = 2_000
 """New clues that one caller may bring."""
@@ -69,12 +67,13 @@ MakeExample = Callable[[], Example]
 class Support:
     """How often one meaning was seen."""
 
-    __slots__ = ("by_caller", "by_context", "counted", "examples", "folds", "models", "pairs", "shown", "total")
+    __slots__ = ("by_caller", "by_context", "counted", "examples", "models", "pairs", "parts", "shown", "total")
 
     def __init__(self) -> None:
         self.total = 0
         self.counted = 0
-        self.folds = [0] * FOLDS
+        self.parts: Counter[int] = Counter()
+        """How many count in each context, by the number of its part."""
         self.by_caller: Counter[str] = Counter()
         self.by_context: Counter[str] = Counter()
         self.models: Counter[str] = Counter()
@@ -87,7 +86,7 @@ class Support:
         caller, context = source_of(emitted)
         if self.by_caller[caller] < CAP and self.by_context[context] < CAP:
             self.counted += 1
-            self.folds[fold_of(emitted)] += 1
+            self.parts[part_of(emitted)] += 1
         if len(self.pairs) < _MOST_PAIRS or (caller, context) in self.pairs:
             self.by_caller[caller] += 1
             self.by_context[context] += 1
@@ -107,10 +106,10 @@ def source_of(emitted: Emitted) -> tuple[str, str]:
     return emitted.caller, emitted.context or f"\0{emitted.caller}"
 
 
-def fold_of(emitted: Emitted) -> int:
-    """In which part of the history a context is; the same in every run."""
+def part_of(emitted: Emitted) -> int:
+    """Which part of the history a context is: what is learned from the others is measured on it."""
     name = "\0".join(source_of(emitted)).encode("utf-8", "surrogatepass")
-    return blake2b(name, digest_size=2).digest()[0] % FOLDS
+    return int.from_bytes(blake2b(name, digest_size=6).digest())
 
 
 class Book:

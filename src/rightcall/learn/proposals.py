@@ -6,6 +6,7 @@ A proposal that is set aside says why. Nothing here can name a policy key: a pac
 names, values, defaults and forms, and nothing else.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -20,10 +21,13 @@ from rightcall.learn.safety import Safety
 
 LEAST: Final = 3
 """Corrections that count, at least."""
+PAIR: Final = 2
+"""The same where they are from two sources, all agree, and hardly anything else was seen once."""
+_PAIRED: Final[frozenset[Kind]] = frozenset(("name", "alias", "value", "missing"))
 SOURCES: Final = 2
 AGREE: Final = 0.9
 """Of all corrections of the same mistake, so many must mean the same."""
-_UNCLEAR, _UNCLEAR_SHARE, _UNCLEAR_VALUES, _UNCLEAR_MOST = 8, 0.05, 6, 0.3
+_UNCLEAR, _UNCLEAR_SHARE, _UNCLEAR_VALUES, _UNCLEAR_MOST = 6, 0.05, 5, 0.34
 """From so many corrections, of so many calls of a tool, with so many values of which none is too common, a description
 counts as misleading."""
 _CORRECTED: Final = 0.4
@@ -31,6 +35,10 @@ _CORRECTED: Final = 0.4
 _SWITCHED: Final = 4
 _LEAST_SHOWN: Final = 2
 """Values that must have been seen in a form: one alone may stand for itself."""
+_NOISY, _NOISY_SHARE = 2, 0.3
+"""So many wrong values of an argument, of all that were corrected more than once, mean now this and now that."""
+_CHANCE: Final = 0.02
+_ANYTHING: Final = 5
 _MOST: Final = 500
 
 
@@ -76,7 +84,8 @@ class Proposal(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
     """Of the tool, beyond reading; what it declares, or everything."""
-    folds: tuple[int, ...] = ()
+    parts: Mapping[int, int] = {}
+    """How many count in each context."""
     measured: Measured = NOT_MEASURED
     refused: str = ""
     """Why it is not proposed; empty where it is."""
@@ -90,10 +99,11 @@ class Proposal(Struct, frozen=True):
 
 def proposals(book: Book, bench: Bench, safety: Safety) -> list[Proposal]:
     """Everything that was seen often enough, in a fixed order; what is set aside has its reason."""
-    rules = [*_rules(book, bench), *_forms(book, bench)]
+    least = _least_of(book)
+    rules = [*_rules(book, bench, least), *_forms(book, bench)]
     rules = _without_formed(rules)
     known = [one for one in rules if not one.refused]
-    advice = [*_missing(book, known), *_formats(book), *_switched(book), *_unclear(book, known)]
+    advice = [*_missing(book, known, least["missing"]), *_formats(book), *_switched(book), *_unclear(book, known)]
     found = [_looked_at(one, safety) for one in (*rules, *advice)]
     return sorted(found, key=lambda one: (RANK[one.kind], one.tool, one.place, one.given, one.id))[:_MOST]
 
@@ -104,12 +114,14 @@ RANK: Final[Mapping[Kind, int]] = {
 }
 
 
-def _rules(book: Book, bench: Bench) -> Iterator[Proposal]:
+def _rules(book: Book, bench: Bench, least: Mapping[Kind, int]) -> Iterator[Proposal]:
+    meanings = _Meanings(book)
+    names = Counter(key.given for key, _ in book.of_kind("alias"))
     for key, meant in book.of_kind("name", "alias", "value", "default"):
         best = max(meant, key=lambda text: (meant[text].counted, meant[text].total, text))
         support = meant[best]
         others = sum(one.counted for text, one in meant.items() if text != best)
-        if support.counted < LEAST or not best:
+        if not best or support.counted < _enough(key, others, least, names):
             continue
         agreed = others == 0 if key.kind == "default" else support.counted >= AGREE * (support.counted + others)
         if not agreed:
@@ -117,7 +129,58 @@ def _rules(book: Book, bench: Bench) -> Iterator[Proposal]:
         target = json.decode(best)
         tool = target if key.kind == "name" else key.tool
         place = target if key.kind == "alias" else key.place
-        yield _made(Key(key.kind, tool, place, key.given), target, support, book, bench, others)
+        made = _made(Key(key.kind, tool, place, key.given), target, support, book, bench, others)
+        if made.counted < LEAST and made.sources < SOURCES:
+            continue
+        if key.kind == "value" and not made.refused and (share := meanings.chance(key, best)) ** made.counted > _CHANCE:
+            made = _replaced(made, refused=_by_chance(share, made.counted))
+        yield made
+
+
+def _enough(key: Key, others: int, least: Mapping[Kind, int], names: Mapping[str, int]) -> int:
+    """Corrections that a rule needs. A name that models use for arguments of many tools says little: `arg`, `input`."""
+    if key.kind == "alias" and names[key.given] >= _ANYTHING:
+        return 2 * LEAST
+    return LEAST if others else least[key.kind]
+
+
+class _Meanings:
+    """What the wrong values of each argument were corrected to. Where the same wrong value means now this and now that,
+    nobody knows what it should be, and a few corrections of another agree by chance."""
+
+    def __init__(self, book: Book) -> None:
+        self._meant: dict[tuple[str, str], Counter[str]] = {}
+        self._unsettled: Counter[tuple[str, str]] = Counter()
+        self._compared: Counter[tuple[str, str]] = Counter()
+        self._unclear = {(key.tool, key.place): tuple(meant.values()) for key, meant in book.of_kind("unclear")}
+        for key, meant in book.of_kind("value"):
+            place, counts = (key.tool, key.place), {text: one.counted for text, one in meant.items()}
+            self._meant.setdefault(place, Counter()).update(counts)
+            self._compared[place] += sum(counts.values()) > 1
+            self._unsettled[place] += len(counts) > 1
+
+    def chance(self, key: Key, meant: str) -> float:
+        """How probable it is that one more correction means this, where it is a matter of chance; else 0."""
+        place = key.tool, key.place
+        noisy = self._unsettled[place] >= max(_NOISY, _NOISY_SHARE * self._compared[place])
+        if not noisy and not any(map(_is_varied, self._unclear.get(place, ()))):
+            return 0.0
+        return self._meant[place][meant] / self._meant[place].total()
+
+
+def _by_chance(share: float, counted: int) -> str:
+    return f"wrong values of this argument mean this in {share:.0%} of cases, so that {counted} may agree by chance"
+
+
+def _least_of(book: Book) -> dict[Kind, int]:
+    """How many corrections are enough. Two strangers who make the same one-off mistake are rare where there are few
+    one-off mistakes; among thousands some meet."""
+    once, again = Counter[Kind](), Counter[Kind]()
+    for key, meant in book.clues.items():
+        best = max(meant.values(), key=lambda one: one.counted)
+        again[key.kind] += best.counted > 1 and book.sources(best) >= SOURCES
+        once[key.kind] += sum(one.total for one in meant.values()) == 1
+    return {kind: PAIR if kind in _PAIRED and once[kind] <= again[kind] else LEAST for kind in RANK}
 
 
 def _forms(book: Book, bench: Bench) -> Iterator[Proposal]:
@@ -132,7 +195,8 @@ def _forms(book: Book, bench: Bench) -> Iterator[Proposal]:
         for text, support in sorted(forms, key=lambda one: (-len(one[1].shown), -one[1].counted, _order(one[0]))):
             is_unit = " * " in text
             new = support.shown.keys() if is_unit else support.shown.keys() - explained
-            if support.counted >= LEAST and len(new) >= _LEAST_SHOWN and not _contradicts(text, taken):
+            enough = support.counted >= LEAST or (support.counted >= PAIR and book.sources(support) >= SOURCES)
+            if enough and len(new) >= _LEAST_SHOWN and not _contradicts(text, taken):
                 explained |= set[str]() if is_unit else support.shown.keys()
                 taken.append((text, support))
                 yield _made(Key("form", tool, place, text), text, support, book, bench, 0)
@@ -181,7 +245,7 @@ def _made(key: Key, meant: Any, support: Support, book: Book, bench: Bench | Non
         callers=tuple(callers[:5]), caller_count=len(callers),
         contexts=len({context for _, context in support.pairs}), models=dict(sorted(support.models.items())),
         otherwise=others, examples=tuple(support.examples), shown=tuple(sorted(support.shown)), effects=effects,
-        folds=tuple(support.folds), made_up=book.made_up(support),
+        parts=dict(support.parts), made_up=book.made_up(support),
         refused="" if sources >= SOURCES else "all of it comes from one source",
     )  # fmt: skip
 
@@ -195,14 +259,17 @@ def proposal_id(key: Key) -> str:
 # ── advice ──
 
 
-def _missing(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
+def _missing(book: Book, known: list[Proposal], least: int) -> Iterator[Proposal]:
     """Tools that models look for and do without. One that they then call by another name is no missing one."""
     named = {one.given for one in known if one.kind == "name"}
     for key, meant in book.of_kind("missing"):
         corrected = sum(support.total for support in book.clues.get(Key("name", "", "", key.given), {}).values())
         for support in meant.values():
-            if key.given not in named and support.counted >= LEAST and corrected <= _CORRECTED * support.total:
-                yield _made(key, None, support, book, None, 0)
+            if key.given in named or support.counted < least or corrected > _CORRECTED * support.total:
+                continue
+            made = _made(key, None, support, book, None, 0)
+            if made.counted >= LEAST or made.sources >= SOURCES:
+                yield made
 
 
 def _formats(book: Book) -> Iterator[Proposal]:
@@ -223,7 +290,7 @@ def _switched(book: Book) -> Iterator[Proposal]:
 
 
 def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
-    """Arguments that are wrong in ever other ways."""
+    """Arguments that get many different wrong values."""
     explained: dict[tuple[str, str], int] = {}
     for one in known:
         if one.kind in ("value", "form", "alias"):
@@ -232,11 +299,14 @@ def _unclear(book: Book, known: list[Proposal]) -> Iterator[Proposal]:
         for support in meant.values():
             rest = support.total - explained.get((key.tool, key.place), 0)
             often = min(rest, support.counted) >= _UNCLEAR and rest >= _UNCLEAR_SHARE * book.calls[key.tool]
-            ever_other = (
-                len(support.shown) >= _UNCLEAR_VALUES and max(support.shown.values()) <= _UNCLEAR_MOST * support.total
-            )
-            if often and ever_other:
+            if often and _is_varied(support):
                 yield _made(key, None, support, book, None, 0)
+
+
+def _is_varied(support: Support) -> bool:
+    """Whether an argument gets many different wrong values, and none of them too often."""
+    shown = support.shown
+    return len(shown) >= _UNCLEAR_VALUES and max(shown.values()) <= _UNCLEAR_MOST * support.total
 
 
 def _replaced(one: Proposal, **changes: Any) -> Proposal:

@@ -11,6 +11,7 @@ where the old policy gives what was recorded does the new one's word count.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from typing import Any, Final, cast
 
 from msgspec import DecodeError, Struct
@@ -80,6 +81,9 @@ class Replay:
         self._ruling, self._rulings, self._sites = ruling, rulings, sites
         self._span, self._given, self._pruned = span or Span(), given, pruned
         self.ledger = Ledger()
+        self._history: Ledger | None = None
+        """What the tables held in truth, from the first call on that another policy decides: where a call is decided
+        otherwise only because of `ledger`, the calls before it are the reason and not the policy."""
         self.totals = Totals()
         self._placed: dict[int, tuple[Ruling, Ruling]] = {}
         self._about: dict[tuple[int, int], frozenset[str] | None] = {}
@@ -104,8 +108,12 @@ class Replay:
             found = (
                 Unknown(entry.seq, "unreadable") if entry.kind in CALL_KINDS and self._span.has_time(entry.at) else None
             )
-        self.ledger.keep()
+        for ledger in self._ledgers():
+            ledger.keep()
         return found
+
+    def _ledgers(self) -> tuple[Ledger, ...]:
+        return (self.ledger,) if self._history is None else (self.ledger, self._history)
 
     # Records that are no calls
 
@@ -113,7 +121,8 @@ class Replay:
         if entry.kind == "policy":
             self._rulings.take(entry)
             return None
-        self.ledger.take(entry)
+        for ledger in self._ledgers():
+            ledger.take(entry)
         return self._cost(entry) if entry.kind == "end" else None
 
     def _cost(self, entry: AuditEntry) -> Change | None:
@@ -139,10 +148,19 @@ class Replay:
         self.ledger.clock.move(body.now, entry.at)
         self._sites.note(body)
         told = self._span.has(entry.at, body)
-        found = self._proxied(entry, body) if entry.kind == "proxied" else self._decided(entry, body)
+        found = self._proxied(entry, body) if entry.kind == "proxied" else self._followed(entry, body)
         if told and self._pruned and not isinstance(found, Same) and body.now - self._first < HOUR:
             found = Unknown(entry.seq, "pruned")
         return found if told else None
+
+    def _followed(self, entry: AuditEntry, body: CallBody) -> Again:
+        old = self._rulings.of(body)
+        if self._history is None and (self._given or (old is not None and self._new(old, body) is not old)):
+            self._history = deepcopy(self.ledger, {id(self.ledger.clock): self.ledger.clock})
+        found = self._decided(entry, body)
+        if self._history is not None and not (body.rule == "approval:host" or _missing(body) == "erased"):
+            self._repeat(self._history, entry, body, None if old is None else old.rights(body))
+        return found
 
     def _decided(self, entry: AuditEntry, body: CallBody) -> Again:
         old = self._rulings.of(body)
@@ -216,8 +234,8 @@ class Replay:
         wanted = {name for one in self.ledger.grants(request.caller, request.tool) for name in one.where}
         return any(REDACTED.search(str(request.arguments.get(name, ""))) for name in wanted)
 
-    def _decision(self, body: CallBody, made: _Made) -> Decision:
-        ledger, asked = self.ledger, made.asked
+    def _decision(self, body: CallBody, made: _Made, ledger: Ledger | None = None) -> Decision:
+        ledger, asked = ledger or self.ledger, made.asked
         if ledger.paused() is not None or body.rule == PAUSED.rule:  # a stop of the machine is on no record but this
             return PAUSED
         if isinstance(asked, Decision):
@@ -251,17 +269,21 @@ class Replay:
         if body.decision == "ask":
             self.totals.questions[0] += 1
             self.totals.questions[1] += 1
+        self._repeat(self.ledger, entry, body, rights)
+
+    def _repeat(self, ledger: Ledger, entry: AuditEntry, body: CallBody, rights: Rights | None) -> None:
+        """Note what was decided in truth."""
         if entry.kind == "refused":
-            self.ledger.refuse(body.caller, body.digest, body.rule, entry.seq, body.now)
+            ledger.refuse(body.caller, body.digest, body.rule, entry.seq, body.now)
         elif rights is not None and not body.inputs.unasked:
             request, kind = self._recorded(body, rights), cast("Any", body.decision)
             said = Decision(kind, body.rule, approval=body.approval, grant=body.grant)
             if entry.kind == "waiting":
-                self.ledger.ask(request, said, body)
+                ledger.ask(request, said, body)
             elif body.rule == "observe":
-                self.ledger.observe(request, body.digest, entry.seq)
+                ledger.observe(request, body.digest, entry.seq)
             else:
-                self.ledger.admit(request, said, entry.seq)
+                ledger.admit(request, said, entry.seq)
 
     def _in_the_host(self, entry: AuditEntry, body: CallBody) -> Again:
         """A person said yes in the host to what waited: it ran, unless the question would never have been asked."""
@@ -284,8 +306,8 @@ class Replay:
         return placed[1]
 
     def _is_same(self, new: Ruling, old: Ruling) -> bool:
-        """Whether it is one policy, with the same packs."""
-        return {**new.packs, **old.beside} == dict(old.packs)
+        """Whether it is one policy, with the same packs, under one version."""
+        return new.version == old.version and {**new.packs, **old.beside} == dict(old.packs)
 
     def _make(self, body: CallBody, old: Ruling) -> _Made | Missing:
         new = self._new(old, body)
@@ -501,10 +523,21 @@ class Replay:
         if body.approval is not None and entry.kind == "waiting":
             self._remember(body.approval, after)
         kinds = kinds_of(body, before, after, is_judged=isinstance(asked, Request), is_other=made.is_other)
-        change = Change(entry.seq, entry.at, body.caller, before, after, kinds, body.emission)
+        is_indirect = bool(kinds) and self._is_indirect(body, made, before)
+        change = Change(entry.seq, entry.at, body.caller, before, after, kinds, body.emission, is_indirect=is_indirect)
         if entry.kind == "begin" and not body.wire:
             self._expect_cost(entry.seq, body, made, change)
         return change if kinds else Same(entry.seq)
+
+    def _is_indirect(self, body: CallBody, made: _Made, before: Word) -> bool:
+        """Whether the new policy decides this call as it was decided, if the calls before it stay as they were."""
+        if self._history is None or made.is_other or made.observed or before.observed:
+            return False
+        asked = made.asked
+        if isinstance(asked, Request):
+            made = replace(made, asked=replace(asked, approval=body.inputs.approval))
+        decision = self._decision(body, made, self._history)
+        return (decision.kind, decision.rule) == (before.decision, before.rule)
 
     def _remember(self, approval: str, word: Word) -> None:
         self._asked[approval] = word

@@ -5,6 +5,7 @@
 Only so many threads, and so many open mistakes in each, are remembered: a history may have any length.
 """
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -18,13 +19,15 @@ MOST_OPEN: Final = 8
 """Mistakes of one thread that may still be corrected."""
 PATIENCE: Final = 6
 """Calls after which a mistake counts as given up."""
-_ALIKE: Final = 0.5
+ALIKE: Final = 0.5
 """Of the values of a call, so many must come again where something else was called in between, or another tool."""
 _SOMEWHAT: Final = 0.3
 """The same of the next call of the same tool."""
 _FEW: Final = 2
 """So few values may all be wrong."""
 _MOST_LEAVES: Final = 400
+_WORD: Final = re.compile(r"\w+")
+_LONG_ENOUGH: Final = 3
 
 
 class Mistake(NamedTuple):
@@ -57,8 +60,10 @@ class _Thread:
 
 
 def is_right(emitted: Emitted, verdict: Verdict | None) -> bool:
-    """Whether a call fits, and nobody says that it failed."""
-    return verdict is not None and not verdict.problems and verdict.call is not None and emitted.ok is not False
+    """Whether a call fits, and nobody says that it failed. One that a policy or a person refused did not work."""
+    if emitted.ok is False or emitted.denied:
+        return False
+    return verdict is not None and not verdict.problems and verdict.call is not None
 
 
 def loses_argument(verdict: Verdict | None) -> bool:
@@ -128,10 +133,12 @@ def corrects(mistake: Mistake, verdict: Verdict, *, is_next: bool) -> bool:
     arguments: Any = None if written is None else written.arguments
     if mistake.verdict.call is not None and mistake.verdict.call.name == call.name:
         few = sum(1 for _ in leaves(arguments)) <= _FEW
-        return (is_next and few) or likeness(arguments, call.arguments) >= (_SOMEWHAT if is_next else _ALIKE)
+        return (is_next and few) or likeness(arguments, call.arguments) >= (_SOMEWHAT if is_next else ALIKE)
     if not arguments and not call.arguments:
         return is_next
-    return likeness(arguments, call.arguments) >= _ALIKE
+    if mistake.ran and is_next and kinship(arguments, call.arguments) >= ALIKE:
+        return True  # another tool, with the same words: `cat notes.txt` in a shell, then the tool that reads files
+    return likeness(arguments, call.arguments) >= ALIKE
 
 
 def likeness(one: Any, other: Any) -> float:
@@ -139,6 +146,18 @@ def likeness(one: Any, other: Any) -> float:
     mine = [leaf for _, leaf in leaves(one)]
     theirs = {leaf for _, leaf in leaves(other)}
     return sum(leaf in theirs for leaf in mine) / len(mine) if mine else 0.0
+
+
+def kinship(one: Any, other: Any) -> float:
+    """Which part of the words in one call comes again in another, of the one that has fewer: from 0 to 1."""
+    mine, theirs = words_in(one), words_in(other)
+    fewer = min(len(mine), len(theirs))
+    return len(mine & theirs) / fewer if fewer else 0.0
+
+
+def words_in(value: Any) -> set[str]:
+    """The words in arguments that are long enough to say something."""
+    return {word for _, leaf in leaves(value) for word in _WORD.findall(leaf) if len(word) >= _LONG_ENOUGH}
 
 
 def leaves(value: Any) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,11 @@ _PRIVILEGES: Final = frozenset((
 ))  # fmt: skip
 """The same, where filling them in would give somebody something."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\bwww\.|\S@\S+\.\S|\b\d{1,3}(?:\.\d{1,3}){3}\b")
+_UNKNOWN: Final = frozenset((
+    "?", "n/a", "na", "none", "null", "nil", "nan", "undefined", "unknown", "unspecified", "missing", "tbd", "todo",
+    "placeholder", "string", "value", "text", "your_value", "example",
+))  # fmt: skip
+"""What models write where they do not know a value: it is no other name of one."""
 _ODD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -52,6 +57,8 @@ class Safety:
             return self._of_tool(given, tool)
         if kind == "alias":
             return self._of_alias(place, given)
+        if kind == "value" and (given.strip("<>[]{}() ") in _UNKNOWN or not any(map(str.isalnum, given))):
+            return "it is written where a value is not known"
         return self._of_value(kind, tool, place, meant)
 
     def _of_text(self, text: str) -> str:

@@ -210,7 +210,7 @@ class Sites:
         if gate is None:
             return None
         said = body.params if body.emission is None else body.emission
-        _, did = Settler(gate).native(body.written or body.tool, said, "replay")
+        _, did = Settler(gate).native(body.written or body.tool, said, "replay", "cut" if body.truncated else "own")
         call = did.verdict.call or did.verdict.found
         return f"proxy:{did.fate}", None if call is None else call.arguments
 

@@ -25,6 +25,7 @@ class Group(Struct):
     count: int = 0
     callers: set[str] = field(default_factory=set[str])
     """Some of those whose calls they are."""
+    is_indirect: bool = False
 
 
 _MOST_CALLERS: Final = 20
@@ -34,7 +35,7 @@ class Tally:
     """Takes what a replay says of each call."""
 
     def __init__(self) -> None:
-        self.unchanged = self.changed = 0
+        self.unchanged = self.changed = self.indirect = 0
         self.unknown: Counter[Missing] = Counter()
         self.kinds: Counter[Kind] = Counter()
         self.first, self.last = 0, 0
@@ -57,28 +58,34 @@ class Tally:
     def _add_change(self, change: Change) -> None:
         if change.tokens is None:
             self.changed += 1
-        self.kinds.update(change.kinds)
+        if change.is_indirect:
+            self.indirect += 1
+        else:
+            self.kinds.update(change.kinds)
         before, after = _said(change.before), _said(change.after)
-        key = change.kinds, change.after.tool, before, after
+        key = change.kinds, change.after.tool, before, after, change.is_indirect
         if key not in self._groups and len(self._groups) >= _MOST_GROUPS:
-            key = change.kinds, "", before, after
+            key = change.kinds, "", before, after, change.is_indirect
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(change.kinds, key[1], before, after, change)
+            group = self._groups[key] = Group(key[0], key[1], before, after, change, is_indirect=change.is_indirect)
         group.count += 1
         if len(group.callers) < _MOST_CALLERS:
             group.callers.add(change.caller)
 
     def groups(self) -> list[Group]:
-        """The largest first, those that loosen before all others."""
+        """The largest first, those that loosen before all others, and last what only follows from others."""
         order = {"loosened": 0, "tightened": 1}
-        found = self._groups.values()
-        return sorted(found, key=lambda one: (order.get(one.kinds[0], 2), one.kinds, -one.count, one.tool, one.after))
+
+        def place(one: Group) -> tuple[Any, ...]:
+            return one.is_indirect, order.get(one.kinds[0], 2), one.kinds, -one.count, one.tool, one.after
+
+        return sorted(self._groups.values(), key=place)
 
     def found(self, kinds: Collection[str]) -> list[str]:
         """Those of these kinds of change that occur."""
-        there = {*self.kinds, *(["changed"] if self.changed else []), *(["unknown"] if self.unknown else [])}
-        return [kind for kind in kinds if kind in there]
+        counts = {**self.kinds, "indirect": self.indirect, "changed": self.changed, "unknown": self.unknown.total()}
+        return [kind for kind in kinds if counts.get(kind)]
 
     def record(self, totals: Totals, *, partial: bool) -> dict[str, Any]:
         """Everything, for a program."""
@@ -87,6 +94,7 @@ class Tally:
             "decided": self.decided,
             "unchanged": self.unchanged,
             "changed": self.changed,
+            "indirect": self.indirect,
             "not_replayable": sum(self.unknown.values()),
             "reasons": {why: {"count": count, "means": WHY[why]} for why, count in self.unknown.most_common()},
             "kinds": dict(self.kinds.most_common()),
@@ -104,7 +112,8 @@ def _said(word: Word) -> tuple[str, str]:
 def _group_record(group: Group) -> dict[str, Any]:
     example = group.example
     return {
-        "kinds": group.kinds, "tool": group.tool, "count": group.count, "callers": sorted(group.callers),
+        "kinds": group.kinds, "indirect": group.is_indirect,
+        "tool": group.tool, "count": group.count, "callers": sorted(group.callers),
         "before": {"decision": group.before[0], "rule": group.before[1]},
         "after": {"decision": group.after[0], "rule": group.after[1]},
         "example": {

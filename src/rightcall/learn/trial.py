@@ -18,7 +18,7 @@ from rightcall.errors import PackError
 from rightcall.learn.bench import Bench
 from rightcall.learn.clues import general_place, plain_key, values_at
 from rightcall.learn.emissions import Emitted, History
-from rightcall.learn.evidence import FOLDS, fold_of
+from rightcall.learn.evidence import part_of
 from rightcall.learn.packfile import pack_text
 from rightcall.learn.proposals import Measured, Proposal
 from rightcall.learn.retries import GivenUp, Mistake, Retry, Threads, is_right, likeness, loses_argument
@@ -28,7 +28,10 @@ _MOST_TRIALS: Final = 6
 _WRONG: Final = 0.2
 """Of the mistakes that a rule is about, so many may be corrected otherwise."""
 _LEAST_ELSEWHERE: Final = 2
+"""Corrections in other contexts from which a rule is learned before it is measured; one, where there are two in all."""
 _ALWAYS: Final = 0.95
+_ALL_ALIKE: Final = 6
+"""Right calls and corrections that all pass one value, from which on it is no accident."""
 _CHANCE: Final = 0.02
 Step = Callable[[], object]
 
@@ -80,10 +83,10 @@ def _judged(one: Proposal, measure: Measure) -> Proposal:
 
 def _by_chance(one: Proposal, measure: Measure) -> str:
     """A default is one only where its value is no accident: among a few values, a few corrections agree by chance."""
-    total = sum(measure.values.values())
-    if not total:
+    total, same = sum(measure.values.values()), measure.values[plain_key(one.meant)]
+    if same == total and total + one.counted >= _ALL_ALIKE:
         return ""
-    share = (measure.values[plain_key(one.meant)] + 1) / (total + 2)
+    share = (same + 1) / (total + 2)
     if share >= _ALWAYS or share**one.counted <= _CHANCE:
         return ""
     return f"right calls pass this value in {share:.0%} of cases, so that {one.counted} corrections may agree by chance"
@@ -155,7 +158,7 @@ class Trial:
     def _count_retry(self, rule: Proposal, retry: Retry, with_pack: Verdict) -> None:
         measure, call = self.measures[rule.id], with_pack.call
         corrected = retry.corrected.call
-        held_out = _is_held_out(rule, fold_of(retry.mistake.emitted))
+        held_out = _is_held_out(rule, part_of(retry.mistake.emitted))
         measure.tested += held_out
         if with_pack.problems or call is None or corrected is None:
             return
@@ -200,9 +203,9 @@ def same_call(one: Call | None, other: Call | None) -> bool:
     return one.name == other.name and one.arguments == other.arguments
 
 
-def _is_held_out(rule: Proposal, fold: int) -> bool:
+def _is_held_out(rule: Proposal, part: int) -> bool:
     """Whether the rule can be learned without this part of the history."""
-    return sum(rule.folds[at] for at in range(FOLDS) if at != fold) >= _LEAST_ELSEWHERE
+    return rule.counted - rule.parts.get(part, 0) >= min(_LEAST_ELSEWHERE, rule.counted - 1)
 
 
 def _agrees(rule: Proposal, call: Call, corrected: Call) -> bool:

@@ -16,6 +16,8 @@ _SHARE: Final = 0.6
 _BEFORE: Final = re.compile(r"(?:\S+[ \t]?|\S+\n)?\S*$")
 _AFTER: Final = re.compile(r"\S*")
 _SIGNS: Final = re.compile(r"[=:(\[{<>|\"'`,;~@#$%^&*/\\-]")
+_QUOTED: Final = re.compile(r"[\"'`]?VALUE[\"'`]?")
+"""Texts have quotes and numbers have none: both are the same format."""
 _JOINS: Final = re.compile(r"^[\s\"'`]*(?:[=:>|~({\[<→⇒≔]|->|=>|:=|is\b)[\s\"'`]*$")
 
 
@@ -24,7 +26,7 @@ def unread_clues(retry: Retry) -> Iterator[Clue]:
     call, text = retry.corrected.call, retry.mistake.emitted.text
     if call is None or not text or len(text) > _LONGEST_TEXT:
         return
-    shape = skeleton_of(text, call.name, call.arguments)
+    shape = _QUOTED.sub("VALUE", skeleton_of(text, call.name, call.arguments))
     if shape:
         yield Clue("format", "", "", shape, '""', text[:_LONGEST_SKELETON])
 

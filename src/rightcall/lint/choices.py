@@ -48,6 +48,16 @@ _TOLD_SINGLY: Final = re.compile(r"\(\s*['\"`]([A-Za-z][\w-]{0,30})['\"`]\s*\)")
 _BULLETS: Final = re.compile(
     r"^[ \t]*(?:[-*•]|\d[.)])[ \t]*['\"`]?([A-Za-z_][\w-]{0,30})['\"`]?[ \t]*(?::|=|–|—| -)[ \t]", re.MULTILINE
 )
+_BULLET = r"\n[ \t]*(?:[-*•]|\d[.)])"
+_LISTED_BELOW: Final = re.compile(
+    r"\b(?:values|options|choices|one of|allowed|accepts|supported)[^.\n:]{0,30}:[ \t]*"
+    rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*"
+    r"(?:(?::|=|–|—| -|\().{0,200})?(?=\n|$)){2,39})(?![^\n])",
+    re.IGNORECASE,
+)
+"""`Allowed values:` and one in each of the lines below."""
+_CODES: Final = re.compile(r"[A-Z]{2,8}(?:, ?[A-Z]{2,8})*,? or [A-Z]{2,8}")
+"""`EUR, USD or CHF`"""
 _IN_BRACKETS: Final = re.compile(
     rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
     rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
@@ -60,8 +70,8 @@ _EXAMPLE: Final = re.compile(
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
-    r"\s*(?:,?\s*etc|\.\.\.|…|,?\s*and (?:more|others|so on)|,?\s*(?:or|and)\s+(?:any|a|an|another|other|custom|"
-    r"your|the|string|number|\w+)\b)",
+    r"\s*(?:,?\s*etc|\.\.\.|…|(?:through|thru|up to)\b|to\s+[`'\"\d]|,?\s*and (?:more|others|so on)|"
+    r",?\s*(?:or|and)\s+\w+\b)",
     re.IGNORECASE,
 )
 _FILLER: Final = word_set(
@@ -74,19 +84,20 @@ CHOSEN: Final = word_set(
     "operation method style scope visibility category role size position align alignment theme frequency "
     "interval strategy resolution period language sorting ordering view layout color colour quality tier plan "
     "environment env protocol algorithm encoding event granularity gender cabin class channel sentiment side "
-    "resource importance urgency stage phase"
+    "resource importance urgency stage phase currency reason"
 )
 """Last words of names whose values are often a few."""
 
 
-def choices_in(text: str, name: str = "") -> list[str]:
-    """The values that a text says are the only ones; none where it lists examples, or nothing.
+def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
+    """The values that a text says are the only ones; none where it lists examples, or nothing. `chosen`: the argument
+    is known to have a few values, whatever its name.
 
     >>> choices_in("Sort order: 'asc' or 'desc'"), choices_in("A colour, e.g. 'red', 'blue'")
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
-    chosen = bool(words_of(name)) and words_of(name)[-1] in CHOSEN
+    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN)
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
@@ -107,8 +118,15 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
-        if "|" in found[1] or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text)):
+        if (
+            "|" in found[1]
+            or _CODES.fullmatch(found[1])
+            or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text))
+        ):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+    for found in _LISTED_BELOW.finditer(text):
+        below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
+        yield below if _are_values(below) else []
     bullets = [one[1] for one in _BULLETS.finditer(text)]
     yield bullets if chosen and _are_values(bullets) else []
     whole = _WHOLE.fullmatch(text)
@@ -136,17 +154,31 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
 def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
     if not lead and (is_example(text, start) or re.search(r"\bformat(?:ted as)? $", text[:start])):
         return []
+    if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed):
+        return []
     inside = text[max(0, start - 1) : start]
     if _OPEN.match(text, end) or (inside in ("[", "{") and '"' in listed):
         return []
     if _OTHERS.search(text, end):
         return []
     values = _values(listed)
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
+        return []  # of one part of the value, open, or forms
     bare = not sure and re.match(QUOTED, listed) is None
     return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
 
 
-_OTHERS: Final = re.compile(r"\b(?:custom|any other|others?|also accepts?|and so on)\b", re.IGNORECASE)
+_NOT_ALL: Final = re.compile(
+    r"\b(?:defaults?(?: to| is)?|other (?:values|options))\s*[:=]?\s*$|\bor [`'\"][^`'\"\n]{0,20}[:{*]", re.IGNORECASE
+)
+"""What comes before a list that is one value, or not all of them."""
+_MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
+_OTHERS: Final = re.compile(
+    r"\b(?:custom|any other|others?|also accepts?|and so on)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
+    r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
+    re.IGNORECASE,
+)
 
 
 def is_example(text: str, at: int) -> bool:
@@ -161,7 +193,7 @@ def is_example(text: str, at: int) -> bool:
 def _values(listed: str) -> list[str]:
     plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
     if re.match(QUOTED, plain):
-        return list(dict.fromkeys(one[1:-1].strip() for one in re.findall(QUOTED, plain)))
+        return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
     pieces = re.split(_SEPARATOR, plain)
     return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
 
@@ -170,6 +202,6 @@ def _are_values(values: list[str]) -> bool:
     """Plain words, as `enum` has them: no sentence, path, address or number of an item."""
     return all(
         value and re.fullmatch(r"[A-Za-z_+-]?[\w.+ -]{0,39}", value) and value.count(" ") < 2
-        and not re.fullmatch(r"\d{2,}|e\.?g\.?|.*\.(?:com|org|txt|json|csv)", value)
+        and not re.fullmatch(r"\d{2,}|e\.?g\.?|[^.]*[A-Za-z_]\.[A-Za-z].*", value)
         for value in values
     )  # fmt: skip

@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, cast
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from rightcall.catalog.sources import SCHEMA_KEYS
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.catalog.toml import key_lines, line_of
 from rightcall.errors import ConfigError
-from rightcall.hosts.install.edits import Node, NotReadable, read
+from rightcall.hosts.install.edits import Node, NotReadable, TooDeep, read
 from rightcall.lint.findings import Steps
 
 Kind = Literal["json", "jsonl", "toml", "python", "pack", "server"]
@@ -131,6 +132,11 @@ def read_file(path: str, text: str) -> Document:
 def _read_json(path: str, text: str) -> Document:
     try:
         value = _plain(read(text))
+    except TooDeep as fault:
+        raise ConfigError(
+            f"{fault.why}, which no model can follow; `lint` reads less deep definitions only",
+            source=path, line=_line_at(text, fault.at),
+        ) from None  # fmt: skip
     except NotReadable as fault:
         if _looks_like_lines(text):
             return _read_lines(path, text)
@@ -165,7 +171,9 @@ def _read_lines(path: str, text: str) -> Document:
             continue
         try:
             value = json.loads(line)
-        except (ValueError, RecursionError) as fault:
+        except RecursionError:
+            raise ConfigError("nested too deeply to be read", source=path, line=number + 1) from None
+        except ValueError as fault:
             raise ConfigError(f"not valid JSON: {fault}", source=path, line=number + 1) from None
         places += [((number, *steps), raw) for steps, raw in _listed(value)]
     return Document(path, "jsonl", view_tools(places), text)
@@ -312,7 +320,7 @@ def _below(raw: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Argume
         target, steps = _look_up(reference, walk.root)
         inner = _Walk(walk.root, walk.left, walk.seen | {reference})
         if target:
-            yield from _below(target, (*path[: _root_length(path, walk)], *steps), depth, inner)
+            yield from _below(target, (*path[: _root_length(path)], *steps), depth, inner)
             return
     if "properties" in raw or any(isinstance(raw.get(word), list) for word in ("anyOf", "oneOf", "allOf")):
         yield from _branches(raw, path, depth, walk)
@@ -328,9 +336,8 @@ def _branches(raw: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Arg
             yield from _below(as_schema(branch), (*path, keyword, number), depth, walk)
 
 
-def _root_length(path: Steps, walk: _Walk) -> int:
+def _root_length(path: Steps) -> int:
     """Where the schema of the tool begins in a path: before its first keyword that holds schemas."""
-    del walk
     for at, step in enumerate(path):
         if step in ("properties", "$defs", "definitions", "anyOf", "oneOf", "allOf"):
             return at
@@ -342,10 +349,14 @@ def _look_up(reference: str, root: Schema) -> tuple[Schema, Steps]:
     if not reference.startswith("#"):
         return {}, ()
     found: Any = root
-    steps: list[str] = []
+    steps: list[str | int] = []
     for piece in reference[1:].split("/")[1:]:
-        key = piece.replace("~1", "/").replace("~0", "~")
-        found = cast("dict[str, Any]", found).get(key) if isinstance(found, dict) else None
+        key: str | int = unquote(piece).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found)):
+            key = int(key)
+            found = cast("list[Any]", found)[key]
+        else:
+            found = cast("dict[str, Any]", found).get(key) if isinstance(found, dict) else None
         steps.append(key)
     return as_schema(found), tuple(steps)
 

@@ -20,14 +20,9 @@ from rightcall.lint.findings import Finding, Steps
 from rightcall.lint.hints import HINTS
 from rightcall.lint.injection import HIDDEN
 from rightcall.lint.prose import NO_DEFAULT, default_in
-from rightcall.lint.schemas import fits_schema, walk
+from rightcall.lint.schemas import COMPOSED, FOREIGN, TYPES, fits_schema, walk
 from rightcall.lint.wording import documented
 
-_FOREIGN: Final = {
-    "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
-    "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "none": "null",
-}  # fmt: skip
-_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
 FIXED: Final = frozenset(
     (
         "RC212",
@@ -184,7 +179,7 @@ def _fix_part(part: Part, root: Schema, wanted: frozenset[str], depth: int) -> P
     if "RC417" in wanted:
         _as_json_schema(node)
     if "RC403" in wanted:
-        _add_required(node)
+        _drop_unknown(node, widen=_may_widen(root) and not any("oneOf" in one for _, one in walk(root, ())))
     if "RC404" in wanted and _is_array(node) and "items" not in node and "prefixItems" not in node:
         node["items"] = {}
     if {"RC504", "RC506"} & wanted:
@@ -228,10 +223,11 @@ def _inline(node: Schema, root: Schema) -> Schema:
 def _as_json_schema(node: Schema) -> None:
     """Types and keywords of other languages, as our reader of definitions takes them."""
     kind = node.get("type")
-    if isinstance(kind, str) and kind not in _TYPES:
+    if isinstance(kind, str) and kind not in TYPES:
         word = kind.lower()
-        if word in _TYPES or word in _FOREIGN:
-            node["type"] = word if word in _TYPES else _FOREIGN[word]
+        right = word if word in TYPES else FOREIGN.get(word)
+        if right:
+            node["type"] = right
     for name, inner in as_schema(node.get("properties")).items():
         needed = as_schema(inner).get("required")
         if isinstance(needed, bool):
@@ -243,16 +239,18 @@ def _as_json_schema(node: Schema) -> None:
         del node["nullable"]
 
 
-def _add_required(node: Schema) -> None:
-    """A name that is only required becomes an argument of any type: what was accepted before is accepted still."""
-    properties = node.get("properties")
-    if not isinstance(properties, dict):
+def _drop_unknown(node: Schema, *, widen: bool) -> None:
+    """Without names in `required` that no argument has: what was accepted before is accepted still."""
+    named, known = as_list(node.get("required")), node.get("properties")
+    if not widen or not isinstance(known, dict) or not COMPOSED.isdisjoint(node):
         return
-    known = cast("Schema", properties)
-    missing = [name for name in as_list(node.get("required")) if isinstance(name, str) and name not in known]
-    if missing and "patternProperties" not in node:
-        extra = node.get("additionalProperties")
-        node["properties"] = {**known, **{name: extra if isinstance(extra, dict) else {} for name in missing}}
+    kept = [name for name in named if not isinstance(name, str) or name in known]
+    if len(kept) == len(named):
+        return
+    if kept:
+        node["required"] = kept
+    else:
+        del node["required"]
 
 
 def _may_widen(schema: Schema) -> bool:

@@ -15,9 +15,21 @@ _CHANGES: Final = word_set(
     "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
     "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
+_FIRST: Final = word_set(
+    "add set move merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer pay "
+    "charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
+)
+"""Verbs of change that are also nouns: only the first word of a name counts."""
+_ANY: Final = word_set("execute exec run perform batch bulk manage save sync")
+"""Verbs that may do anything with what follows."""
+_DERIVED: Final = word_set(
+    "plan preview summary report draft chart diagram graph url link query prompt schema estimate quote signature "
+    "embedding embeddings image snippet template outline"
+)
+"""What can be made without changing anything."""
 _DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
 _READS: Final = word_set("get list read search find show describe count fetch query lookup view")
-_REPEATS: Final = frozenset(["send", "append", "increment", "publish", "enqueue", "charge", "pay"])
+_REPEATS: Final = frozenset(["send", "append", "increment", "enqueue", "charge", "pay"])
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
@@ -31,14 +43,14 @@ def check(tool: ToolView) -> Iterator[Hit]:
     verb = _verb(words)
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
     told = _told_verb(tool.description)
-    if read_only is True and verb not in _CHANGES and told:
+    if read_only is True and verb not in _CHANGES | _FIRST and told:
         yield Hit(
             "RC801",
             f"`readOnlyHint` is true, and the description begins with {quote_text(told)}",
             "set it to false, or correct the description",
             (*place, "readOnlyHint"),
         )
-    if read_only is True and verb in _CHANGES:
+    if read_only is True and verb in _CHANGES | _FIRST and not (verb == "create" and words[-1] in _DERIVED):
         yield Hit(
             "RC801",
             f"`readOnlyHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
@@ -59,7 +71,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to true",
             (*place, "destructiveHint"),
         )
-    elif destructive is True and verb in _READS and not _CHANGES & {*words}:
+    elif destructive is True and verb in _READS and not (_CHANGES | _FIRST | _ANY) & {*words}:
         yield Hit(
             "RC805",
             f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
@@ -90,6 +102,8 @@ def _told_verb(text: str) -> str:
 
 def _verb(words: tuple[str, ...]) -> str:
     """The verb of a name: the first word, or the second behind a prefix."""
+    if words and words[0] in _FIRST:
+        return words[0]
     for word in words[:2]:
         if word in _CHANGES or word in _READS or word in _REPEATS:
             return word

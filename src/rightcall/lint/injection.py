@@ -32,7 +32,8 @@ _ORDERS: Final = re.compile(
     r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
-    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)))"
+    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
+    r"an? [\w\s]{2,30}(?:was|were|is|has been)\b))"
     r"|\b(?:the )?(?:user|human|operator) (?:must|should|does|need|may|will)(?: ?n[o']t| not|"
     r"n't)?(?: need to)? (?:not )?(?:know|see|notice|be told|be informed|be aware|find out)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
@@ -121,20 +122,26 @@ _MARKUP: Final = re.compile(
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,
 )
+_SECTION: Final = re.compile(r"</?instructions?>", re.IGNORECASE)
+_TAG: Final = re.compile(r"</([a-z_]{3,30})>")
+"""Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
+_VERBED = r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look)(?:_[a-z0-9]+)+"
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
     rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
     rf"|\b(?:tool|function)\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
     rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
-    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b",
+    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b"
+    rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
+    rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b",
 )
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
 )
 _CONVERSATION: Final = re.compile(
-    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat|"
+    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
     r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
     r"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\bsystem prompt\b|\bchain[- ]of[- ]thought\b|"
     r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b",
@@ -225,7 +232,7 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     markup = _MARKUP.search(text) or _POSES.search(text)
-    if markup is not None:
+    if markup is not None and not (_SECTION.fullmatch(markup[0]) and len({*_TAG.findall(text)}) > 2):
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)
     if takes:
@@ -242,8 +249,13 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
             "ask for the one value that the tool needs",
             path,
         )
-    blob = _BLOB.search(text)
-    if blob is not None and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0]) and len(set(blob[0])) > 12:
+    blob = _BLOB.search(text) if {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:]) else None
+    if (
+        blob is not None
+        and not re.search(r"(?:[a-z]{3,}/){3}", blob[0])
+        and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0])
+        and len(set(blob[0])) > 12
+    ):
         yield Hit(
             "RC707",
             f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",

@@ -7,13 +7,13 @@ would have to repair is what a model gets wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
 from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
-from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
+from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, join_names, quote_name, word_set
 
@@ -66,12 +66,14 @@ _SURE: Final = word_set(
 """Those that one alone is enough of."""
 _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
+_EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
+"""Short names that everybody knows, once the text has one of these words."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
 """Tools of one list that are compared each with each."""
-_MOST_TOLD = 20
-"""Pairs that one list is told of."""
+_MOST_TOLD = 3
+"""Pairs of one kind that are told one by one."""
 _CHARACTERS: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -147,7 +149,12 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return ("RC111", "differ only in singular and plural") if alike else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
-    if alike and affix(left, right) and not _numbered(left, right):
+    if (
+        alike
+        and affix(left, right)
+        and not _numbered(left, right)
+        and (mine[:1] != theirs[:1] or mine[-1:] != theirs[-1:])
+    ):
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
         return "RC117", "mean the same"
@@ -164,7 +171,7 @@ def _one_meaning(left: str, right: str) -> bool:
     if len(mine) == len(theirs) == 1:
         short, long = sorted((mine[0], theirs[0]), key=len)
         return _SHORT.get(short) == long or (short != long and short in _TWINS.get(long, ()))
-    return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value", "info", "detail"}
+    return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value"}
 
 
 _TWINS_TEXT = """
@@ -187,7 +194,7 @@ def _one_letter_apart(left: str, right: str) -> bool:
     if len(pairs) != 1 or min(map(len, pairs[0])) < 4 or any(letter.isdigit() for word in pairs[0] for letter in word):
         return False
     one, other = pairs[0]
-    if is_word(one) and is_word(other):
+    if is_word(one) == is_word(other) or one[0] != other[0]:
         return False
     from rapidfuzz.distance import OSA  # late: only names that may be slips pay for it
 
@@ -226,6 +233,12 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
+    if (
+        "." in name
+        or argument.kind == "boolean"
+        or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
+    ):
+        return
     long = _LETTERS.get(name) if argument.kind == "string" else None
     long = long or (None if says_nothing(name) else _written_out(name))
     if long is not None:
@@ -252,7 +265,12 @@ def _written_out(name: str) -> str | None:
         return None
     if len(unknown) + len(consonants) < 2 and not _SURE & {*unknown}:
         return None
-    return "_".join(_SHORT.get(word, word) if word in unknown else word for word in words).replace(" ", "_")
+    if "robots" in words:
+        return None  # `robots.txt` is the name of a file
+    long = " ".join(_SHORT.get(word, word) if word in unknown else word for word in words).split()
+    if "_" in name or name == name.lower():
+        return "_".join(long)
+    return long[0] + "".join(word.title() for word in long[1:])
 
 
 # ── the list ──
@@ -282,17 +300,27 @@ def _duplicates(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 
 
 def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    told = 0
+    found: dict[str, list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
         why = resemblance(one.name, other.name)
-        if why is None or told >= _MOST_TOLD:
+        if why is not None:
+            found.setdefault(why, []).append((one, other))
+    remedy = "name the difference, or make one tool of both"
+    for why, pairs in found.items():
+        if len(pairs) > _MOST_TOLD:
+            shown = "; ".join(
+                f"{quote_name(other.name)} and {quote_name(one.name)}" for one, other in pairs[:_MOST_TOLD]
+            )
+            yield None, Hit("RC101", f"{len(pairs)} pairs of tools {why}: {shown}, …", remedy)
             continue
-        told += 1
-        yield other, Hit(
-            "RC101", f"{quote_name(other.name)} and {quote_name(one.name)} {why}",
-            "name the difference, or make one tool of both", other.at("name"),
-        )  # fmt: skip
+        for one, other in pairs:
+            text = f"{quote_name(other.name)} and {quote_name(one.name)} {why}"
+            yield other, Hit("RC101", text, remedy, other.at("name"))
+
+
+_TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))
+"""`text_to_speech` and `speech_to_text`: what is on which side of such a word tells them apart."""
 
 
 def resemblance(one: str, other: str) -> str | None:
@@ -311,7 +339,7 @@ def resemblance(one: str, other: str) -> str | None:
     if opposed(one, other):
         return None
     if sorted(mine) == sorted(theirs):
-        return "have the same words in another order"
+        return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
     if tuple(word for word in mine if word not in _SAYS_LITTLE) == tuple(
@@ -339,6 +367,8 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     if len(mine) != len(theirs) or len(mine) < 2:
         return False
     pairs = [(one, other) for one, other in zip(mine, theirs, strict=True) if singular(one) != singular(other)]
+    if pairs == [(mine[-1], theirs[-1])] and mine[0] != singular(mine[0]):
+        return False  # `pods_run`, `pods_exec`: what is done comes last, with words of the trade
     return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
 
 
@@ -387,12 +417,3 @@ def _style(name: str) -> str:
     if "-" in name and "_" not in name:
         return "kebab-case"
     return "camelCase" if "_" not in name and "-" not in name else ""
-
-
-def same_word(left: str, right: str) -> bool:
-    """Whether two words are the same for a reader of names."""
-    return singular(left) == singular(right) or same_meaning(left, right)
-
-
-def names_in(tools: Iterable[ToolView]) -> frozenset[str]:
-    return frozenset(tool.name for tool in tools)

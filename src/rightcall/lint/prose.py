@@ -18,6 +18,7 @@ from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.forms import IS_CASE, find_form, is_free
 
 MOST_DESCRIPTION: Final = 8_000
 """Characters of a tool's description that are read."""
@@ -27,12 +28,13 @@ MOST_DESCRIPTION: Final = 8_000
 
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
+    yield from _chosen_of(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
             yield from _choices(argument, text)
             yield from _numbered(argument, text)
-            yield from _format(argument, _head(text))
+            yield from find_form(argument, _head(text))
             yield from _range(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
@@ -47,7 +49,22 @@ def check(tool: ToolView) -> Iterator[Hit]:
             )
 
 
-_NUMBERED: Final = re.compile(r"\b(\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
+_ONE_OF = (
+    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*"
+    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b"
+)
+
+
+def _chosen_of(tool: ToolView) -> Iterator[Hit]:
+    """`level must be one of debug, info`, in the description of the tool."""
+    text = tool.description[:MOST_DESCRIPTION]
+    for argument in tool.top[:60] if "one of" in text else ():
+        found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
+        if found is not None and not choices_in(argument.description, argument.name):
+            yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".")
+
+
+_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
 
 
 def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
@@ -56,7 +73,8 @@ def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
     if argument.kind not in ("integer", "number") or bound:
         return
     told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
-    if len(set(told)) > 1 and len(told) > 1:
+    numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
+    if len(numbers) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
         yield Hit(
             "RC301",
             f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
@@ -75,23 +93,26 @@ def _head(text: str) -> str:
     )
 
 
-def _is_free(argument: Argument) -> bool:
-    """A string, or a list of strings, of which the schema says nothing more."""
-    schema = argument.item if argument.kind == "array" else argument.schema
-    kinds = schema.get("type")
-    free = not {"enum", "const", "pattern", "format", "anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
-    return free and (kinds == "string" or (kinds is None and argument.kind == ""))
-
-
 def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
-    values = [value for value in choices_in(text, argument.name) if value.lower() not in ("null", "none", "undefined")]
-    if len(values) < 2 or {value.lower() for value in values} <= {name.lower() for name in argument.siblings}:
+    found = choices_in(text, argument.name, chosen=bool(listed))
+    values = [value for value in found if value not in ("null", "None", "undefined")]
+    lowered = {value.lower() for value in values}
+    if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
         return
-    if {value.lower() for value in values} <= {"true", "false", "yes", "no"}:
+    if lowered <= {"true", "false", "yes", "no"}:
+        case = IS_CASE.search(text[: text.lower().find("true")])
+        if lowered == {"true", "false"} and argument.kind == "string" and is_free(argument) and case is None:
+            yield _mistyped(argument, "text", "true or false", "boolean")
         return
-    if _is_free(argument):
+    if is_free(argument):
+        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(text)):
+            return
+        if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
+            text[: text.find(values[0])]
+        ):
+            return
         yield Hit(
             "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
                      f"{quote_text(', '.join(values))}",
@@ -100,7 +121,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
         strange = [value for value in values if value.lower() not in known]
-        if strange and len(strange) < len(values):
+        if strange and len(strange) * 2 <= len(values):
             yield Hit(
                 "RC310",
                 f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
@@ -109,98 +130,19 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             )
 
 
-_OTHER_FORMS: Final = re.compile(
-    r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|timestamp or|or (?:a |an )?(?:date|time|timestamp|"
-    r"relative|name|path|id)\b)",
+def _samples(argument: Argument) -> list[str]:
+    """The default and the examples of an argument, as far as they are texts that say something."""
+    part = argument.part
+    given = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
+    return [one for one in given if isinstance(one, str) and one]
+
+
+_IS_SEVERAL: Final = re.compile(
+    r"\b(?:comma|semicolon|space|pipe|newline)s?[- ](?:separated|delimited)\b|\bseparated by\b|\bmultiple values\b|"
+    r"\bone or more\b|\blist of\b|\bcombin(?:e|ed|ation)\b",
     re.IGNORECASE,
 )
-_FORMATS: Final = (
-    ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
-    ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
-                        r"\bdate in ISO[- ]?(?:8601)? format\b")),
-    ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
-                             r"timestamp)\b|\bISO format\b", re.IGNORECASE)),
-    ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
-                         r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
-    ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
-                       r"public |https? )*UR[LI]\b|\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|"
-                       r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
-                       r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
-                       r"[`'\"]?https?)", re.IGNORECASE)),
-    ("uuid", re.compile(r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
-                        r"\bx{8}-x{4}-", re.IGNORECASE)),
-    ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
-)  # fmt: skip
-_PATTERNS: Final = (
-    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
-    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
-                              r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|\bISO[- ]?639-1|"
-                              r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
-    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
-                              r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
-    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
-    ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
-    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b|\b24-hour format\b", re.IGNORECASE)),
-    ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
-                    r"YYYY/MM/DD)\b")),
-    ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
-                    r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
-    ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
-                    r"ASCII )?(?:letters|alphanumeric|digits)\b|\b(?:alphanumeric|digits|"
-                    r"lower-?case)(?: characters)? only\b|\bmust (?:only )?(?:contain|be|"
-                    r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
-    ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
-                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b", re.IGNORECASE)),
-    ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
-                    r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
-                    r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
-)  # fmt: skip
-
-
-def _format(argument: Argument, text: str) -> Iterator[Hit]:
-    if not _is_free(argument):
-        return
-    for name, pattern in _FORMATS:
-        found = pattern.search(text)
-        shown = "YYYY" in (found[0] if found else "")
-        if (
-            found is None
-            or (is_example(text, found.start()) and not shown)
-            or (name.startswith("date") and _OTHER_FORMS.search(text))
-        ):
-            continue
-        yield Hit(
-            "RC302",
-            f"only the text gives the format of {quote_name(argument.name)}: {quote_text(found[0])}",
-            f'add "format": "{name}"',
-            argument.path,
-        )
-        return
-    if choices_in(text, argument.name) or _OTHER_FORMS.search(text):
-        return
-    for pattern, told in _PATTERNS:
-        found = told.search(text)
-        if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
-            advice = (
-                f'add "pattern": "{pattern}"' if pattern else "add a `pattern` that says so, anchored with `^` and `$`"
-            )
-            yield Hit(
-                "RC303",
-                f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
-                advice,
-                argument.path,
-            )
-            return
-
-
-def _is_vague(found: str) -> bool:
-    """`in the format of a list`, `in the format specified`: no form that could be a pattern."""
-    last = re.split(r"[\s:]+", found.strip())[-1].strip("`'\"(")
-    return (
-        found.lower().startswith(("in the form", "of the form", "with the form")) and last.isalpha() and last.islower()
-    )
-
-
+"""A text in which several values may be."""
 # ── ranges ──
 
 _NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)"
@@ -418,7 +360,7 @@ _IS_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
-    r"\W*(?:whether|if true|set to true|boolean|true (?:if|to)|enable or disable|"
+    r"\W*(?:whether|if true|set to true|boolean|[`'\"]?true[`'\"]? (?:if|to)|enable or disable|"
     r"[`'\"]?true[`'\"]? or [`'\"]?false\b)|[^.;\n]{0,60}(?:\bmust be [`'\"]?true[`'\"]? or [`'\"]?false\b|"
     r"\(true/false\)|\([`'\"]?true[`'\"]? or [`'\"]?false[`'\"]?\))",
     re.IGNORECASE,
@@ -433,6 +375,9 @@ _IS_TEXT: Final = re.compile(
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
+_AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b", re.IGNORECASE)
+_DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
+"""Numbers that are often sent as text, so that no digit is lost."""
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
@@ -440,9 +385,11 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
     if kind == "string" and plain:
-        if _IS_NUMBER.match(text):
+        if _AS_TEXT.search(text):
+            return
+        if _IS_NUMBER.match(text) and _DECIMALS.isdisjoint(words_of(argument.name)):
             yield _mistyped(argument, "text", "a number", "integer")
-        elif _IS_FLAG.match(text) and not _others(argument, text):
+        elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
         elif _LISTED.match(text) and not _IS_LIST.search(text) and not re.search(r"\bline|newline|space|JSON", text):
             yield _mistyped(argument, "text", "a list", "array")
@@ -480,9 +427,7 @@ def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
     )
 
 
-_NEEDS_UNIT: Final = word_set(
-    "timeout duration delay interval ttl wait lifetime weight distance radius temperature speed latency"
-)
+_NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
 _ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
 """What is measured as a style sheet does."""
 _TOLD_UNIT: Final = re.compile(
@@ -494,6 +439,7 @@ _TOLD_UNIT: Final = re.compile(
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
+_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
 _UNITS_TEXT = """
     ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
     B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
@@ -514,7 +460,8 @@ def _unit(argument: Argument, text: str) -> Iterator[Hit]:
         return
     words = words_of(argument.name)
     for units in _UNITS:
-        named = {units[word] for word in words[-1:] if word in units and len(word) > 1}
+        last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
+        named = {units[last]} if last in units and len(last) > 1 else set[str]()
         told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
         if named and told and not named & told:
             yield Hit(
@@ -563,6 +510,10 @@ def _is_nullable(argument: Argument) -> bool:
     return (isinstance(kinds, list) and "null" in kinds) or listed or argument.part.get("nullable") is True
 
 
+_OF_PART: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+ ?\(|\b(?:each|includes?|contains?|with)\b", re.IGNORECASE)
+"""What follows is said of a part of the value."""
+
+
 def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if tool.is_strict or tool.ruled:
         return
@@ -574,7 +525,7 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             text,
             re.IGNORECASE,
         )
-        if found is not None:
+        if found is not None and _OF_PART.search(text[: found.start()]) is None:
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is required, and the text says {quote_text(found[0])}",
@@ -589,9 +540,10 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             text,
             re.IGNORECASE,
         )
-        if found is not None and not re.search(
-            r"\b(?:if|when|unless|either|or)\b", text[max(0, found.start() - 40) : found.end() + 40], re.IGNORECASE
-        ):
+        if found is None or _OF_PART.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]):
+            return
+        near = text[max(0, found.start() - 40) : found.end() + 40]
+        if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE):
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is optional, and the text says {quote_text(found[0].strip())}",

@@ -101,13 +101,8 @@ def _openai_strict(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         for word, names in _gathered(tool, schema, _OPENAI_STRICT).items()
     ]
     if problems:
-        more = f", and {len(problems) - 2} more" if len(problems) > 2 else ""
-        yield Hit(
-            "RC502",
-            f"OpenAI's strict mode refuses it: {'; '.join(problems[:2])}{more}",
-            "close every object, and list every property in `required`",
-            tool.schema_path,
-        )
+        remedy = "close every object, and list every property in `required`"
+        yield Hit("RC502", _refusal("OpenAI", problems), remedy, tool.schema_path)
 
 
 def _anthropic_strict(tool: ToolView, schema: Schema) -> Iterator[Hit]:
@@ -119,13 +114,13 @@ def _anthropic_strict(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         if isinstance(part.get("minItems"), int) and part["minItems"] > 1:
             problems.append(f"`minItems` above 1 ({quote_name(_named(path))})")
     if problems:
-        more = f", and {len(problems) - 2} more" if len(problems) > 2 else ""
-        yield Hit(
-            "RC503",
-            f"Anthropic's strict mode refuses it: {'; '.join(problems[:2])}{more}",
-            "move the constraint to the description, and close the objects",
-            tool.schema_path,
-        )
+        remedy = "move the constraint to the description, and close the objects"
+        yield Hit("RC503", _refusal("Anthropic", problems), remedy, tool.schema_path)
+
+
+def _refusal(provider: str, problems: list[str]) -> str:
+    more = f", and {len(problems) - 2} more" if len(problems) > 2 else ""
+    return f"{provider}'s strict mode refuses it: {'; '.join(problems[:2])}{more}"
 
 
 def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:

@@ -11,16 +11,17 @@ from rightcall.base.text import message_of, render_json
 from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
 from rightcall.errors import RightCallError
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
 """Levels of objects inside each other before a tool counts as deeply nested."""
 MOST_BRANCHES: Final = 4
 MOST_CHOICES: Final = 60
 MOST_ARGUMENTS: Final = 25
-_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
-_FOREIGN: Final = {
+TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
+FOREIGN: Final = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",
 }  # fmt: skip
@@ -38,7 +39,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _shape(tool, schema)
     for path, part in walk(schema, tool.schema_path):
         yield from _part(path, part)
-        yield from _references(path, part, schema)
+    yield from _references(tool, schema)
     for argument in tool.arguments:
         yield from _argument(argument, schema)
     yield from _examples(tool, schema)
@@ -153,6 +154,7 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
             if (
                 len(branches) >= MOST_BRANCHES
                 and not _is_list_of_values(branches)
+                and not _is_any_value(branches)
                 and not _is_discriminated(branches, schema)
             ):
                 yield Hit(
@@ -170,6 +172,14 @@ def _objects(path: Steps) -> int:
 def _is_list_of_values(branches: list[Any]) -> bool:
     """`anyOf` of constants: an enum, written out."""
     return all("const" in as_schema(one) or "enum" in as_schema(one) for one in branches)
+
+
+def _is_any_value(branches: list[Any]) -> bool:
+    """Plain types beside each other, none with properties: whatever JSON can say."""
+    return all(_SHAPED.isdisjoint(as_schema(one)) for one in branches)
+
+
+_SHAPED: Final = frozenset(("properties", "$ref", "anyOf", "oneOf", "allOf"))
 
 
 def _is_discriminated(branches: list[Any], root: Schema) -> bool:
@@ -193,14 +203,18 @@ def _where(path: Steps) -> str:
 
 
 def _compiles(pattern: str) -> bool:
+    import jsonschema_rs  # late: only what compiles a schema pays for it
+
     try:
-        validator({"type": "string", "pattern": pattern})
-    except (ValueError, RightCallError):
+        jsonschema_rs.Draft202012Validator(
+            {"type": "string", "pattern": pattern}, pattern_options=jsonschema_rs.FancyRegexOptions()
+        )
+    except ValueError:
         return False
     return True
 
 
-_COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
+COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
 
 
 def _part(path: Steps, part: Schema) -> Iterator[Hit]:
@@ -221,7 +235,7 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
         for name in as_list(part.get("required"))
         if isinstance(name, str) and name not in as_schema(part.get("properties"))
     ]
-    plain = _COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
+    plain = COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
     if unknown and plain:
         yield Hit(
             "RC403",
@@ -240,9 +254,9 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
     kind = part.get("type")
     kinds = cast("list[object]", kind) if isinstance(kind, list) else [kind]
     for one in kinds:
-        if isinstance(one, str) and one not in _TYPES:
-            if one.lower() in _TYPES or one.lower() in _FOREIGN:
-                right = one.lower() if one.lower() in _TYPES else _FOREIGN[one.lower()] or "nothing: leave `type` out"
+        if isinstance(one, str) and one not in TYPES:
+            if one.lower() in TYPES or one.lower() in FOREIGN:
+                right = one.lower() if one.lower() in TYPES else FOREIGN[one.lower()] or "nothing: leave `type` out"
                 yield Hit("RC417", f"{_where(path)} has the type {quote_text(one)}", f"write {quote_text(right)}", path)
             else:
                 yield Hit(
@@ -349,7 +363,18 @@ def _is_of(value: Any, kind: str) -> bool:
     )
 
 
-def _references(path: Steps, part: Schema, root: Schema) -> Iterator[Hit]:
+def _references(tool: ToolView, root: Schema) -> Iterator[Hit]:
+    """Of each kind of bad reference the first, with the number of the others."""
+    found: dict[str, list[Hit]] = {}
+    for path, part in walk(root, tool.schema_path):
+        for hit in _reference(path, part, root):
+            found.setdefault(hit.rule, []).append(hit)
+    for first, *others in found.values():
+        more = f" (and {len(others)} more)" if others else ""
+        yield Hit(first.rule, first.message + more, first.remedy, first.path)
+
+
+def _reference(path: Steps, part: Schema, root: Schema) -> Iterator[Hit]:
     reference = part.get("$ref")
     if not isinstance(reference, str):
         return
@@ -398,13 +423,11 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
         not {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items", "not", "if"}
         & schema.keys()
     ):
+        if argument.depth:
+            return  # any value inside of an object is often meant
         yield Hit("RC409", f"{quote_name(argument.name)} has no type", "give a type", argument.path)
     target = schema if argument.kind == "object" else argument.item if argument.item.get("type") == "object" else None
-    if (
-        target is not None
-        and not {"properties", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref", "patternProperties"}
-        & target.keys()
-    ):
+    if target is not None and _OPEN.isdisjoint(target) and not _is_free_form(argument):
         yield Hit(
             "RC410",
             f"{quote_name(argument.name)} is an object without properties",
@@ -435,6 +458,23 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
             "remove it",
             (*argument.path, "title"),
         )
+
+
+_OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *COMPOSED))
+_MAPS: Final = word_set(
+    "header headers metadata variables labels tags env environment properties params parameters args arguments payload "
+    "data values attributes extra custom context json record fields config"
+)
+_TELLS: Final = re.compile(
+    r"[{}]|\b(?:keys?|maps?|mapping|dictionary|free[- ]form|arbitrary|JSON|verbatim|raw)\b", re.IGNORECASE
+)
+
+
+def _is_free_form(argument: Argument) -> bool:
+    """An object that is open on purpose: its name is that of a map, or the text tells what is in it."""
+    words = words_of(argument.name)
+    text = argument.description
+    return (bool(words) and words[-1] in _MAPS) or len(text.split()) > 3 or _TELLS.search(text) is not None
 
 
 def fits_schema(value: Any, part: Schema, root: Schema) -> bool:

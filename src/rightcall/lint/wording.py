@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from rightcall.gate.repair.words import is_word, opposed, same_meaning, singular, words_of
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.words import is_word, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
 MOST_TEXT: Final = 20_000
 """Characters of a description that are looked at."""
@@ -21,13 +22,15 @@ _ACTS: Final = {
     "send": "send publish submit email",
 }
 _ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
-_TURNS: Final = word_set(
-    "start stop begin end read write enable disable show hide open close allow deny accept reject upload download "
-    "push pull "
-    "import export encrypt decrypt encode decode add remove insert delete lock unlock activate deactivate include "
-    "exclude"
+_TURNS_TEXT = (
+    "start/stop begin/end read/write enable/disable show/hide open/close allow/deny accept/reject upload/download "
+    "push/pull import/export encrypt/decrypt encode/decode add/remove insert/delete lock/unlock activate/deactivate "
+    "include/exclude"
 )
-"""Verbs with a contrary."""
+_TURNS: Final = {
+    word: contrary for pair in _TURNS_TEXT.split() for word, contrary in (pair.split("/"), pair.split("/")[::-1])
+}
+"""Verbs, each with its contrary."""
 _COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
@@ -77,6 +80,11 @@ _MENTION: Final = re.compile(
     r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
     re.IGNORECASE,
 )
+_GIVEN: Final = re.compile(
+    r"\b(?i:set|specify|increase|adjust)\s+(?:the\s+)?`([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)`"
+    r"(?!\s+(?:as|from|in|of|on)\b)"
+)
+"""`Set `max_results` to …`"""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
     r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
@@ -195,7 +203,7 @@ def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
     first, verb = told[0], words[0]
     forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
     own = any(word.startswith(verb[:4]) for word in told)
-    if not own and verb in _TURNS and any(opposed(verb, form) for form in forms if form in _TURNS):
+    if not own and _TURNS.get(verb) in forms:
         yield Hit(
             "RC207",
             f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
@@ -227,12 +235,9 @@ def _stem(word: str) -> str:
 
 def _missing(tool: ToolView) -> Iterator[Hit]:
     told = {name for name, _ in documented(tool.description)}
-    text = tool.description[:MOST_TEXT]
-    bare = [
-        one
-        for one in tool.arguments
-        if not one.description.strip() and one.name not in told and not _is_told(one, text)
-    ]
+    bare = [one for one in tool.arguments if not one.description.strip() and one.name not in told]
+    texts = {one.path: one.description for one in tool.arguments}
+    bare = [one for one in bare if not _is_told(one, tool, texts)]
     if bare and not tool.ruled:
         some = "argument has" if len(bare) == 1 else "arguments have"
         yield Hit(
@@ -247,12 +252,35 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def _is_told(argument: Argument, text: str) -> bool:
-    """Whether the description of the tool names the argument as one, or as the only thing it takes."""
-    if "const" in argument.schema or any(f"{mark}{argument.name}{mark}" in text for mark in ("`", "'", '"', "**")):
+def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
+    """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
+    description of the tool, which names it as an argument or as the only thing it takes."""
+    name, text = argument.name, tool.description[:MOST_TEXT]
+    if "const" in argument.schema or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**")):
+        return True
+    if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
+        return True
+    if argument.depth and words_of(name)[-1:] and words_of(name)[-1] in _PLAIN:
+        return True
+    around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
+    told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(rf"(?<!\w){re.escape(name)}\s?[=:(]", text):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
-    return alone and argument.name.lower() in words_of(text)
+    return alone and name.lower() in words_of(text)
+
+
+_PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
+"""Names inside an object that need no text."""
+
+
+def _inside(argument: Argument) -> Iterator[dict[str, Any]]:
+    """The parts of an object, and the branches of a union."""
+    schema = argument.item if argument.kind == "array" else argument.schema
+    yield from (as_schema(one) for one in as_schema(schema.get("properties")).values())
+    yield from (as_schema(one) for word in ("anyOf", "oneOf", "allOf") for one in as_list(schema.get(word)))
+    if argument.kind == "array":
+        yield schema
 
 
 def documented(text: str) -> list[tuple[str, str]]:
@@ -289,7 +317,7 @@ def _entries(text: str) -> list[tuple[str, str]]:
 def _copied(tool: ToolView) -> Iterator[Hit]:
     seen: dict[tuple[object, str], Argument] = {}
     for argument in tool.arguments:
-        text = " ".join(argument.description.split()).lower()
+        text = " ".join(argument.description.split()).lower() if "description" in argument.part else ""
         first = seen.setdefault((argument.path[:-1], text), argument)
         if (
             first is not argument
@@ -305,9 +333,16 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
 
 
 def _is_pair(one: Argument, other: Argument) -> bool:
-    """Two that are told together: of different types, or the same text names both."""
+    """Two that are told together: of different types, or the same text names both, or tells the form of a value."""
     text = one.description.lower()
-    return one.kind != other.kind or (one.name.lower() in text and other.name.lower() in text)
+    told = one.kind != other.kind or (one.name.lower() in text and other.name.lower() in text)
+    return told or _IS_FORM.search(text) is not None
+
+
+_IS_FORM: Final = re.compile(
+    r"\bhex\b|\bdigits?\b|\bseparated\b|\b(?:list|array) of\b|\bformat|yyyy|\biso \d|"
+    r"\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\."
+)
 
 
 def _argument_description(argument: Argument) -> Iterator[Hit]:
@@ -397,16 +432,17 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         if len(words) == 2:
             by_verb.setdefault(words[0], []).append(tool)
     for verb, family in by_verb.items():
-        for tool in family if len(family) > 1 else ():
+        for tool in family if len(family) > 1 and verb == singular(verb) else ():
             own = singular(words_of(tool.name)[1])
-            told = _telling(tool.description[:400])
-            if any(_alike(word, own) for word in told) or not any(
-                word.startswith(verb) for word in words_of(tool.description[:400])
+            sentence = re.split(r"\.\s|\n\s*\n", tool.description[:400])[0]
+            if any(_alike(word, own) for word in _telling(tool.description[:400])) or not any(
+                word.startswith(verb) for word in words_of(sentence)
             ):
                 continue
+            begins = _telling(sentence)[:6]
             for other in family:
                 theirs = singular(words_of(other.name)[1])
-                if other is not tool and len(theirs) > 3 and theirs in told:
+                if other is not tool and len(theirs) > 3 and theirs not in _ACT_OF and theirs in begins:
                     yield (
                         tool,
                         Hit(
@@ -421,7 +457,10 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
-    known = {one.name.lower() for tool in tools for one in tool.arguments}
+    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    known |= {
+        str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
     for tool in tools:
         if tool.schema is None or tool.ruled:
             continue
@@ -443,5 +482,8 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
 
 def _mentioned(text: str) -> list[str]:
     """The names that a text uses as those of arguments: called so, or set to a value."""
-    named = [found[1] or found[2] for found in _MENTION.finditer(text[:MOST_TEXT])]
+    called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
+    loose = ("option", "flag")
+    named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
+    named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
     return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT])]

@@ -34,7 +34,7 @@ from rightcall.base.http.answers import (
     read_address,
 )
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
-from rightcall.base.secrets import Redactor
+from rightcall.base.secrets import Redactor, Sent
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError, IdentityError
 from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era, one_line
@@ -93,6 +93,7 @@ class HttpLink:
         self._client: Client | None = None
         self._target = "/"
         self._own: list[tuple[bytes, bytes]] = []
+        self._sent = Sent()
         self._session: str | None = None
         self._version = ""
         self._asks: dict[int, asyncio.Task[None]] = {}
@@ -118,6 +119,7 @@ class HttpLink:
         self._client = Client(address, _LIMITS)
         own = filled(self._server.headers, f"[servers.{self._server.name}] headers")
         self._own = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in own.items()]
+        self._sent.note(self._own)
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
         task = spawn(self._tasks, self._ask(id, body, headers))
@@ -192,7 +194,7 @@ class HttpLink:
 
     async def _whole(self, id: int, incoming: Incoming) -> None:
         assert self._heard is not None
-        body = await incoming.read_all()
+        body = self._sent.hide(await incoming.read_all())
         if incoming.status == 404 and self._session is not None and b"session" in body.lower():
             self._forgotten(id)
             return
@@ -247,7 +249,7 @@ class HttpLink:
             for event in framing.feed(data):
                 place = _marked(event, place)
                 if (message := payload(event)) and message.strip():
-                    self._heard.message(message, id)
+                    self._heard.message(self._sent.hide(message), id)
             if id is not None and not self._heard.waits(id):
                 break
         return place
@@ -296,10 +298,11 @@ class HttpLink:
         sent += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
         access = self._access
         if access is None:
-            return await self._client.send(method, self._target, sent, body)
+            return self._hidden(await self._client.send(method, self._target, sent, body))
         for is_last in (False, True):  # a second time with another token, where there is one
             login = await access.headers(method)
-            incoming = await self._client.send(method, self._target, [*login, *sent], body)
+            self._sent.note(login)
+            incoming = self._hidden(await self._client.send(method, self._target, [*login, *sent], body))
             if incoming.status not in (401, 403):
                 break
             try:
@@ -309,6 +312,10 @@ class HttpLink:
                 incoming.release()
                 raise
             incoming.release()
+        return incoming
+
+    def _hidden(self, incoming: Incoming) -> Incoming:
+        incoming.headers = [(name, self._sent.hide(value)) for name, value in incoming.headers]
         return incoming
 
     def _fail(self, id: int, why: ServerGone) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Mapping
+from math import inf
 from typing import Any, Final, Protocol
 
 from msgspec import Raw, Struct
@@ -158,30 +159,16 @@ class Agreed(Struct, frozen=True):
 
 
 class _Pending:
-    """A request that waits for its answer. A timer of its own, since `asyncio.timeout` costs four times as much."""
+    """A request that waits for its answer, until `limit` where there is one at all (`seconds`)."""
 
-    __slots__ = ("_timer", "began", "cause", "future", "seconds")
+    __slots__ = ("began", "cause", "future", "limit", "seconds")
 
     def __init__(self, future: asyncio.Future[Answer], cause: Cause | None, seconds: float, began: float) -> None:
         self.future = future
         self.cause = cause
         self.seconds = seconds
         self.began = began
-        self._timer: asyncio.TimerHandle | None = None
-
-    def until(self, when: float) -> None:
-        """Wait no longer than that, where there is a limit at all."""
-        self.stop_timer()
-        if self.seconds and not self.future.done():
-            self._timer = self.future.get_loop().call_at(when, self._expire)
-
-    def stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _expire(self) -> None:
-        if not self.future.done():
-            self.future.set_exception(TimeoutError())
+        self.limit = began + seconds if seconds else inf
 
 
 class Session:
@@ -195,6 +182,10 @@ class Session:
         self._questions: dict[bytes, asyncio.Task[None]] = {}
         self._outliving: dict[int, Cause] = {}
         self._next = 1
+        self._timer: asyncio.TimerHandle | None = None
+        """For all that is pending: a timer for each would cost every request, and hardly any comes to its limit."""
+        self._due = inf
+        """When it is to ring."""
         self._gone: str | None = None
         self.agreed: Agreed | None = None
         self.has_answered = False
@@ -224,7 +215,8 @@ class Session:
         pending = self._pending[number] = _Pending(self._loop.create_future(), cause, seconds or 0.0, began)
         try:
             self._link.request(number, request(number, method, params), headers or {})
-            pending.until(began + pending.seconds)
+            if pending.limit < self._due:
+                self._watch(pending.limit)
             answer = await pending.future
         except TimeoutError:
             self._abandon(number, "no answer in time")
@@ -234,7 +226,6 @@ class Session:
             self._abandon(number, "the client has cancelled it")
             raise
         finally:
-            pending.stop_timer()
             self._pending.pop(number, None)
         if cause is not None and cause.wants_progress and cause.outlives:
             if len(self._outliving) >= OUTLIVING:
@@ -250,6 +241,29 @@ class Session:
     async def aclose(self) -> None:
         self._end("the gateway has closed it")
         await self._link.aclose()
+
+    def _watch(self, when: float) -> None:
+        """Look at that time at what is pending."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._due = self._loop.call_at(when, self._expire), when
+
+    def _expire(self) -> None:
+        self._timer, self._due = None, inf
+        now = self._loop.time()
+        for pending in self._pending.values():
+            if pending.limit <= now and not pending.future.done():
+                pending.future.set_exception(TimeoutError())
+        left = [one.limit for one in self._pending.values() if not one.future.done()]
+        if (first := min(left, default=inf)) < inf:
+            self._watch(first)
+
+    def _extend(self, pending: _Pending, when: float) -> None:
+        """It may wait until then, where there is a limit at all."""
+        if pending.seconds:
+            pending.limit = when
+            if when < self._due:
+                self._watch(when)
 
     def _abandon(self, id: int, reason: str) -> None:
         if self._gone is None and not self._link.abandon(id):
@@ -297,6 +311,8 @@ class Session:
             self.failed(number, ServerGone(why))
         for task in list(self._questions.values()):
             task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _answered(self, message: Message, related: int | None) -> None:
         number = _number(message.id) or related  # an error that could not read our id is the answer to this request
@@ -322,7 +338,7 @@ class Session:
             self._outliving[number].progress(told)
         elif pending is not None and pending.cause is not None:
             latest = pending.began + pending.seconds * STRETCH
-            pending.until(min(self._loop.time() + pending.seconds, latest))
+            self._extend(pending, min(self._loop.time() + pending.seconds, latest))
             pending.cause.progress(told)
 
     def _cause(self, related: int | None) -> Cause | None:
@@ -343,7 +359,7 @@ class Session:
         cause = self._cause(related)
         waiting = [one for one in self._pending.values() if one.cause is cause and cause is not None]
         for one in waiting:
-            one.until(self._loop.time() + ASKING)
+            self._extend(one, self._loop.time() + ASKING)
         task = self._loop.create_task(self._ask(id, method, params, cause, waiting))
         self._questions[id] = task
         task.add_done_callback(lambda _: self._questions.pop(id, None))
@@ -354,7 +370,7 @@ class Session:
         except Exception:  # noqa: BLE001  the server must not wait for an answer for ever
             answer = failed_result(-32603, "the gateway could not ask the client")
         for one in waiting:
-            one.until(self._loop.time() + one.seconds)
+            self._extend(one, self._loop.time() + one.seconds)
         if self._gone is None:
             self._link.tell(a_response(id, answer))
 

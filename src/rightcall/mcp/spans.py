@@ -69,7 +69,7 @@ def tell_answer(span: Span, answer: Answer) -> None:
         span.fail(code, str(told.get("message") or ""))
         return
     raw = bytes(answer.result or b"")
-    if b'"isError"' in raw and mapping(value(raw)).get("isError") is True:
+    if raw.find(b'"isError"') >= 0 and mapping(value(raw)).get("isError") is True:
         span.fail(TOOL_ERROR)
 
 

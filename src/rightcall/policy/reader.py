@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from rightcall.base.globs import matches
 from rightcall.base.text import regex, render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
-from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
 from rightcall.catalog.toml import KeyPath, Source, Table, dotted, instead, word
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import PolicyError
@@ -644,11 +643,17 @@ def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
     flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
     if len(set(flags.values())) > 1:
         raise source.wrong((*path, "enabled"), "`repair` and `enabled` are the same setting and disagree")
-    named = strategies(source, (*path, "strategies"), table["strategies"]) if "strategies" in table else None
+    named = None
+    if "strategies" in table:
+        from rightcall.catalog.rules import strategies  # late: few policies need it, and every hook would pay for it
+
+        named = strategies(source, (*path, "strategies"), table["strategies"])
     return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named, reasoning=reasoning)
 
 
 def _tools(source: Source, path: KeyPath, value: Any) -> Mapping[str, PackTool]:
+    from rightcall.catalog.rules import check_tool, pack_tools, read_tool  # late: as above
+
     tables = {name: read_tool(source, (*path, name), table) for name, table in source.table(path, value).items()}
     for name, tool in tables.items():
         check_tool(source, (*path, name), tool)

@@ -240,6 +240,18 @@ PAUSED = Decision(
 """What is decided while it holds. The operator's own reason is for people."""
 
 
+def caller_for(issuer: str, subject: str) -> str:
+    """The caller of a login that belongs to one person, whom an identity provider knows: several may be one caller of
+    the policy."""
+    return f"{issuer}#{subject}"
+
+
+def subject_in(caller: str) -> str:
+    """Of such a caller; empty for one of the policy."""
+    issuer, _, subject = caller.partition("#")
+    return subject if issuer.startswith(("https://", "http://")) else ""
+
+
 class Token(Struct, frozen=True):
     """A credential that speaks for one caller over HTTP. The token itself is kept nowhere."""
 

@@ -88,11 +88,13 @@ Stamp = tuple[object, ...]
 class PolicyInForce:
     """`current` is the policy; `changed` looks whether its file has another; `problem` says what is wrong with an edit
     that was not taken. Where no file was found at the start, `usual` is where one may be added: it is told of once, and
-    holds from the next start on, since what a server has opened by then follows the policy of its start."""
+    holds from the next start on, since what a server has opened by then follows the policy of its start. Who has opened
+    nothing by it `adopts` the file at once, as one that was found."""
 
     def __init__(
-        self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None, usual: str | None = None
-    ) -> None:
+        self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None, usual: str | None = None, *,
+        adopts: bool = False,
+    ) -> None:  # fmt: skip
         from rightcall.policy.trust import FoundPolicy  # late: a gate has no file to watch
 
         self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
@@ -103,6 +105,7 @@ class PolicyInForce:
         self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
         self.current = load_policy(policy)
         self._usual = os.path.abspath(usual) if usual is not None and policy is None else None
+        self._adopts = adopts
         self.problem: str | None = None
         self.tells = True
         """Whether changes are told in the log; of several processes one does."""
@@ -110,8 +113,7 @@ class PolicyInForce:
     def changed(self) -> Policy | PolicyError | None:
         """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
         what becomes of it, with `take` or `keep`."""
-        if self._file is None:
-            self._tell_added()
+        if self._file is None and not self._adopted():
             return None
         stamp = self._stamp()
         if stamp == self._seen or not self._settled(stamp):
@@ -143,13 +145,19 @@ class PolicyInForce:
             log.warning("invalid policy ignored; previous policy active: %s", problem)
         return True
 
-    def _tell_added(self) -> None:
-        if self._usual is not None and os.path.lexists(self._usual):
-            if self.tells:
-                log.warning(
-                    "a policy file was added at %s after the start; restart to use it", escaped(self._usual, 300)
-                )
-            self._usual = None
+    def _adopted(self) -> bool:
+        """Whether a file was added that is watched from now on; one that is not is told of."""
+        if self._usual is None or not os.path.lexists(self._usual):
+            return False
+        file, self._usual = self._usual, None
+        if self._adopts:
+            from rightcall.policy.trust import FoundPolicy
+
+            self._named = self._file = file
+            self._found = FoundPolicy(file)
+        elif self.tells:
+            log.warning("a policy file was added at %s after the start; restart to use it", escaped(file, 300))
+        return self._adopts
 
     def _loaded(self) -> Policy:
         assert self._file is not None

@@ -19,7 +19,7 @@ from msgspec import Struct
 from rightcall.base.http.answers import TooLong
 from rightcall.gate.judge import written_calls
 from rightcall.gate.recover.native import finish_word
-from rightcall.proxy.gates import Did, Settler, can_retry, is_wrong
+from rightcall.proxy.gates import Did, End, Settler, can_retry, is_wrong
 from rightcall.proxy.prose import Prose
 from rightcall.proxy.teaching import again_text
 from rightcall.proxy.wires.common import (
@@ -50,6 +50,8 @@ class Building(Struct, eq=False):
     arguments: Any = None
     pieces: list[str] = []
     settled: bool = False
+    is_twin: bool = False
+    """Whether another call of the answer has the same id, so that clients could not tell their results apart."""
     _judged: tuple[Call | None, Did] | None = None
 
     def add(self, delta: Delta) -> None:
@@ -65,16 +67,21 @@ class Building(Struct, eq=False):
     def written(self) -> Any:
         return "".join(self.pieces) if self.arguments is None else self.arguments
 
-    def judged(self, settler: Settler, *, cut: bool = False) -> tuple[Call | None, Did]:
+    def is_open(self) -> bool:
+        """Whether nothing in it shows that it is whole: it has no arguments, or text that is no JSON object."""
+        written = self.written()
+        if not isinstance(written, str) or not written:
+            return not written
+        try:
+            return not isinstance(msgspec.json.decode(written), dict)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return True
+
+    def judged(self, settler: Settler, end: End) -> tuple[Call | None, Did]:
         """The call in its place, or None where it stays; and what was done. Asked once, since every time counts."""
         if self._judged is None:
-            self._judged = settler.native(self.name, self.written(), self.id, cut=cut)
+            self._judged = settler.native(self.name, self.written(), None if self.is_twin else self.id, end)
         return self._judged
-
-    def broken(self, settler: Settler) -> Verdict | None:
-        """Why the model has to be asked again, if it has to."""
-        verdict = self.judged(settler)[1].verdict
-        return verdict if can_retry(verdict) else None
 
     def settle(self, call: Call | None) -> None:
         self.settled = True
@@ -93,8 +100,9 @@ class Building(Struct, eq=False):
 class Answer:
     """The texts and calls of one answer, in order, and what was done about the calls."""
 
-    def __init__(self, settler: Settler) -> None:
+    def __init__(self, settler: Settler, is_at_limit: Callable[[], bool]) -> None:
         self.calls: dict[Any, Building] = {}
+        self.ids: set[str] = set()
         self.texts: list[Prose] = []
         self.broken: list[Verdict] = []
         self.finish: Delta | None = None
@@ -102,14 +110,15 @@ class Answer:
         self.own: list[Call] = []
         """Calls that wait to be run here: the native ones first, then those in the text."""
         self.settler = settler
+        self._is_at_limit = is_at_limit
         self._native: set[tuple[str, bytes]] = set()
-        self._bare: Building | None = None  # the last one, complete and without arguments
+        self._open: Building | None = None  # the last one, which is over, but perhaps not whole
         self._followed = False  # whether something came after the last call
 
     @property
     def waits(self) -> bool:
         """Whether a call waits for what follows it."""
-        return self._bare is not None
+        return self._open is not None
 
     @property
     def text(self) -> Prose | None:
@@ -119,34 +128,57 @@ class Answer:
     def goes_on(self, *, with_call: bool = False) -> None:
         """Something follows, so that what came before it was not cut off."""
         self._followed = not with_call
-        if self._bare is not None:
-            self.settle(self._bare)
+        if self._open is not None:
+            self.settle(self._open, "own")
         text = self.text
         if with_call and text is not None and text.is_shut:
-            text.finish(None)
+            text.finish(None, "own")
+
+    @property
+    def end(self) -> End:
+        """What ended the answer. Some servers report every answer with a call as ended by the model, also those that
+        the token limit cut off: so where the request has a limit, the tokens have to be below it."""
+        if self.finish is None:
+            return "unknown"
+        if finish_word(self.finish.text) == "length":
+            return "cut"
+        return "own" if self.finish.text in OWN_ENDS and not self._is_at_limit() else "unknown"
+
+    def end_of(self, building: Building) -> End:
+        """What ended a call: whatever follows it shows that it was not cut off."""
+        is_last = building is next(reversed(self.calls.values()), None)
+        return self.end if is_last and not self._followed else "own"
+
+    def verdict(self, building: Building) -> Verdict:
+        return building.judged(self.settler, self.end_of(building))[1].verdict
 
     def complete(self, building: Building) -> None:
-        """A call is complete; but an API that lost the arguments of one that was cut off says that there are none."""
-        if building.written() in ("", {}):
-            self._bare = building
+        """A call is over; but an API says so too of one that was cut off, perhaps without its arguments."""
+        if building.is_open():
+            self._open = building
         else:
             self.settle(building)
 
-    def settle(self, building: Building, *, cut: bool = False) -> None:
-        if self._bare is building:
-            self._bare = None
+    def settle(self, building: Building, end: End | None = None) -> None:
+        if self._open is building:
+            self._open = None
         if building.settled:
             return
-        call, did = building.judged(self.settler, cut=cut)
-        if cut and not self.settler.cuts and did.verdict.ok and (not building.written() or did.verdict.truncated):
-            call, did = None, did._replace(fate="left")
+        call, did = building.judged(self.settler, end or self.end_of(building))
         building.settle(call)
         self.did.append(did)
         self._native |= written_calls(did.verdict)
 
+    @property
+    def has_half(self) -> bool:
+        """Whether a call has no arguments yet, or only the beginning of them."""
+        return any(
+            not one.settled and (not one.written() or self.verdict(one).truncated) for one in self.calls.values()
+        )
+
     def is_own(self, building: Building) -> bool:
         """Whether a native call is of a tool that is run here, whatever is wrong with it."""
-        return bool(self.settler.own) and self.settler.is_own(building.judged(self.settler)[1].verdict)
+        return bool(self.settler.own) and self.settler.is_own(self.verdict(building))
 
     def own_calls(self) -> list[Call]:
         """The calls of tools that are run here, as the model wrote them: whoever runs them puts them right."""
@@ -159,13 +191,11 @@ class Answer:
 
     def settle_calls(self, *, but: set[int] | None = None) -> None:
         """All native calls, in order; those whose ids are in `but` are dropped, and those that are run here."""
-        cut = self.finish is not None and finish_word(self.finish.text) == "length" and not self._followed
-        last = next(reversed(self.calls.values()), None)
         for building in self.calls.values():
             if (but and id(building) in but) or self.is_own(building):
                 building.drop()
             else:
-                self.settle(building, cut=cut and building is last)
+                self.settle(building)
 
     def lifted(self) -> list[Call]:
         """The calls that left the text, without those that the answer also has natively."""
@@ -185,6 +215,9 @@ class Answer:
         """Whether the answer has this call natively. Servers that lift calls sometimes leave them in the text."""
         return not self._native.isdisjoint(written_calls(verdict))
 
+
+OWN_ENDS = frozenset(("stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"))
+"""What the APIs call the end of an answer that the model ended itself."""
 
 ACCEPTED = "This call is accepted. Do not send it again; only the wrong one beside it."
 
@@ -215,12 +248,17 @@ class Flow:
         self.must_call = must_call
         """Whether the end of an answer without a call waits, since the model may have to be told of its tools."""
         self.uncalled = False
+        self.limit: int | None = None
+        """The most tokens that the request allows for an answer."""
+        self.used: Callable[[], Usage] = Usage
+        """The tokens that the server has told of so far."""
         self._also: list[Did] = []  # what was done about calls of another answer that stands in
         self._texts: list[str] = []
         self._told_length = 0
         self._queue: deque[Event] = deque()
         self._answers: dict[int, Answer] = {}
         self._split: Delta | None = None
+        self._is_half = False
         self._held = 0  # bytes of events since one was held back
 
     @property
@@ -262,16 +300,18 @@ class Flow:
         return known.text.skipping(lane) if known.text is not None and not known.waits else None
 
     def end(self, *, faulty: bool = False) -> None:
-        """Nothing more comes. What is still undecided passes as it came; but where the server broke down, a call that
-        has not ended goes no further: no client should run half of one."""
+        """Nothing more comes. What is still undecided passes as it came; but where the server broke down, or ended
+        within a call, the calls of that answer go no further: no client should run half of one."""
+        unfinished = [answer for answer in self._answers.values() if answer.finish is None]
+        if not faulty and not self.settler.observe:
+            faulty = self._is_half = any(answer.has_half for answer in unfinished)
         if faulty:
             self.give_up()  # an answer that has told its end is whole
-        for answer in self._answers.values():
-            if answer.finish is None:
-                answer.broken = []
-                for text in answer.texts:
-                    text.give_back()
-                    answer.did += text.did
+        for answer in unfinished:
+            answer.broken = []
+            for text in answer.texts:
+                text.give_back()
+                answer.did += text.did
         if self.broken or self.own or (self.uncalled and not faulty):
             return
         for event in self._queue:
@@ -308,9 +348,9 @@ class Flow:
 
     @property
     def unended(self) -> bool:
-        """Whether calls left the text of an answer that never ended, so that nobody was sent them."""
+        """Whether an answer never ended, and calls of it were sent to nobody: half of one, or those in its text."""
         answers = [answer for answer in self._answers.values() if answer.finish is None]
-        return any(text.cut for answer in answers for text in answer.texts)
+        return self._is_half or any(text.cut for answer in answers for text in answer.texts)
 
     # ── asking the model again ───────────────────────────────────────────────────────────────────────────────────
 
@@ -328,7 +368,7 @@ class Flow:
         """What the model is told of its held answer; `results` are those of its calls in `own`."""
         left = list(results)
         told = [
-            self._told(building, left.pop(0) if left and answer.is_own(building) else None)
+            self._told(answer, building, left.pop(0) if left and answer.is_own(building) else None)
             for answer in self._answers.values()
             for building in answer.calls.values()
         ]
@@ -339,10 +379,11 @@ class Flow:
             told[-1] = (told[-1][0], f"{told[-1][1]}\n\n{text}")
         return Redo("".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), text)
 
-    def _told(self, building: Building, result: str | None) -> tuple[Call, str]:
-        verdict = building.judged(self.settler)[1].verdict
+    def _told(self, answer: Answer, building: Building, result: str | None) -> tuple[Call, str]:
+        verdict = answer.verdict(building)
         name = building.name if isinstance(building.name, str) else ""
-        call_id = building.id if isinstance(building.id, str) and building.id else (self.settler.new_id or str)()
+        given = building.id if isinstance(building.id, str) and not building.is_twin else ""
+        call_id = given or (self.settler.new_id or str)()
         call = Call(name, building.written(), call_id)
         if result is not None:
             return call, result
@@ -368,7 +409,7 @@ class Flow:
         right stays, and is not said twice."""
         self.uncalled = False
         for answer in self._answers.values():
-            broken = {id(one) for one in answer.calls.values() if one.broken(self.settler) is not None}
+            broken = {id(one) for one in answer.calls.values() if can_retry(answer.verdict(one))}
             answer.broken, answer.own = [], []
             for prose in answer.texts:
                 if prose.stuck:
@@ -414,7 +455,8 @@ class Flow:
         building = answer.calls.get(delta.key)
         if building is None:
             answer.goes_on(with_call=True)
-            building = answer.calls[delta.key] = Building()
+            building = answer.calls[delta.key] = Building(is_twin=delta.id in answer.ids)
+            answer.ids |= {delta.id} if isinstance(delta.id, str) and delta.id else set()
         self._add(building, delta)
 
     def _more(self, delta: Delta) -> None:
@@ -451,7 +493,7 @@ class Flow:
             return
         answer.finish = delta
         for text in answer.texts:
-            text.finish(delta.text)
+            text.finish(delta.text, answer.end)
         answer.own = answer.own_calls()
         answer.broken = self._unrepairable(answer) if self.hold else []
         if answer.own or answer.broken:
@@ -475,8 +517,8 @@ class Flow:
 
     def _unrepairable(self, answer: Answer) -> list[Verdict]:
         broken = [verdict for text in answer.texts for verdict in text.broken]
-        natives = [building.broken(self.settler) for building in answer.calls.values() if not building.settled]
-        return broken + [verdict for verdict in natives if verdict is not None]
+        natives = [answer.verdict(building) for building in answer.calls.values() if not building.settled]
+        return broken + [verdict for verdict in natives if can_retry(verdict)]
 
     # ── text that is decided in part ─────────────────────────────────────────────────────────────────────────────
 
@@ -511,6 +553,11 @@ class Flow:
             self._told_length += len(text)
             self._texts.append(text)
 
+    def _is_at_limit(self) -> bool:
+        """Whether the token limit may have ended the answer, whatever the server calls it."""
+        tokens = self.used().completion
+        return self.limit is not None and (tokens is None or tokens >= self.limit)
+
     def _only_listens(self) -> bool:
         """Whether nothing may change, so that nothing has to wait."""
         return self.settler.observe or not self.lift
@@ -518,7 +565,7 @@ class Flow:
     def _answer(self, delta: Delta) -> Answer:
         answer = self._answers.get(delta.answer)
         if answer is None:
-            answer = self._answers[delta.answer] = Answer(self.settler)
+            answer = self._answers[delta.answer] = Answer(self.settler, self._is_at_limit)
         return answer
 
     def _prose(self, delta: Delta) -> Prose:
@@ -537,7 +584,7 @@ def _anything(text: str) -> bool:  # noqa: ARG001 - whatever it says
 def _native_calls(answer: Answer, but: set[int]) -> list[Call]:
     """The native calls of an answer that the client gets, as they would run."""
     kept = [one for one in answer.calls.values() if id(one) not in but and not answer.is_own(one)]
-    verdicts = [building.judged(answer.settler)[1].verdict for building in kept]
+    verdicts = [answer.verdict(building) for building in kept]
     return [verdict.call for verdict in verdicts if verdict.call is not None]
 
 

@@ -39,10 +39,11 @@ from rightcall.gate.gate import (
     suited,
 )
 from rightcall.gate.last_resort import LastResort
-from rightcall.gate.stream import Stream
+from rightcall.gate.stream import CUT_OFF, NO_END, Stream, refuse_cut
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
-from rightcall.record.calls import LIFTED, Fit, counted_as
+from rightcall.record.calls import LIFTED, counted_as
+from rightcall.record.fates import FATES, WORDS, Fate, Fit, rule_of, word_of
 from rightcall.record.tables import NO_IDENTITY, CallBody
 from rightcall.types import Call, ReasoningMode, Repair, Verdict
 
@@ -167,11 +168,6 @@ def _add(total: dict[str, Counter], gate: Gate | None) -> None:
 # ── the decision about a call ──
 # It stays as it is, is written anew, or is left alone since nobody can say what it means.
 
-Fate = Literal["right", "repaired", "lifted", "left", "unknown", "repeated"]
-"""right: untouched · repaired: a native call was written anew · lifted: a call in the text became a native one · left:
-wrong, and passed on as the model wrote it · unknown: of a tool that the request does not offer, passed on · repeated: a
-call in the text that the answer also has natively."""
-
 
 class Did(NamedTuple):
     """What was done about one call, for the header, the audit and the counts."""
@@ -182,23 +178,35 @@ class Did(NamedTuple):
     """The tool's name as the model wrote it."""
     said: Any = None
     """The arguments as the model wrote them, or the text of a call in the text."""
+    note: str = ""
+    """What was done beside its repairs."""
 
     @property
     def fit(self) -> Fit:
         """How it came to fit, as its record tells it."""
         found = self.verdict.call or self.verdict.found
         origin = "text" if found is None or found.origin == "text" else "native"
-        counted = counted_as(self.verdict.strategy, origin, f"proxy:{self.fate}")
+        counted = counted_as(self.verdict.strategy, origin, rule_of(self.fate))
         plain: dict[str, Fit] = {"direct": "right", LIFTED: "lifted", "failed": "left"}
         return plain.get(counted, "repaired")
 
     @property
-    def why(self) -> str:
+    def repairs(self) -> tuple[Repair, ...]:
+        """Those that were made, or would have been where nothing may be changed. What was read into a call that was
+        passed on as it was is none."""
+        return self.verdict.repairs if self.fate in ("repaired", "lifted") else ()
+
+    def is_observed(self, *, observe: bool) -> bool:
+        """Whether this call was only looked at."""
+        return observe or self.verdict.mode == "observe"
+
+    def why(self, *, observe: bool) -> str:
         """What there is to say of it, where its repairs and problems do not; nothing that a model wrote."""
         if self.fate == "repaired":
-            return "" if self.verdict.repairs else "the call had no id, so no client could answer it; it was given one"
+            return self.note
         if self.fate != "left":
-            return _WHY.get(self.fate, "")
+            words = FATES[self.fate]
+            return (self.is_observed(observe=observe) and words.would_why) or words.why
         call = self.verdict.call or self.verdict.found
         if self.verdict.truncated or call is None or call.origin != "text":
             return "the answer ends before the call does; passed on unchanged"
@@ -206,17 +214,25 @@ class Did(NamedTuple):
         return f"{what}; left in the text"
 
 
-_WHY: Final[dict[Fate, str]] = {
-    "lifted": "moved from the text to a tool call",
-    "unknown": "the request has no such tool; passed on unchanged",
-    "repeated": "the answer has the same native call; removed from the text",
-}
+End = Literal["own", "cut", "unknown"]
+"""What ended a call. own: the model, which ended its turn or went on to something else · cut: the token limit ·
+unknown: nobody said, or the server's word is not to be relied on."""
+
+
+def settle_end(verdict: Verdict, end: End) -> Verdict:
+    """The verdict on a call whose closing brackets are missing, now that its end is known. A model that ended its turn
+    itself forgot them, and they are completed; otherwise more may have followed, and half a call is none."""
+    if not verdict.truncated or not verdict.ok:
+        return verdict
+    return (
+        replace(verdict, truncated=False) if end == "own" else refuse_cut(verdict, CUT_OFF if end == "cut" else NO_END)
+    )
 
 
 def is_wrong(verdict: Verdict) -> bool:
     """Whether a call is none that anybody should run. A policy that only warns or observes calls it ok all the same;
     but to pass a wrong call on is one thing, to make one is another."""
-    return not verdict.ok or bool(verdict.problems) or verdict.truncated or verdict.call is None
+    return not verdict.ok or bool(verdict.problems) or verdict.call is None
 
 
 def can_retry(verdict: Verdict) -> bool:
@@ -224,11 +240,12 @@ def can_retry(verdict: Verdict) -> bool:
     return is_wrong(verdict) and verdict.retry
 
 
+NO_ID: Final = "the call had no id of its own, so no client could answer it; it was given one"
+BOXED: Final = "the arguments were an object, which clients of this API cannot read; they are JSON text now"
+
+
 class Settler:
     """Judges the calls of one answer. Under `observe` nothing changes, and what would have is told all the same."""
-
-    cuts = False
-    """Whether `native` says what becomes of a call at which the answer was cut off. Otherwise it passes as it came."""
 
     def __init__(
         self, gate: Gate, *, observe: bool = False, taught: bool = False, new_id: Callable[[], str] | None = None
@@ -243,6 +260,8 @@ class Settler:
         """Whether an answer begins inside of reasoning."""
         self.closed_alone: Callable[[], None] | None = None
         """Hears of an answer with a tag that closes reasoning which none had opened."""
+        self.text_arguments = False
+        """Whether the API has arguments as JSON text, which its clients read."""
         self.own: frozenset[str] = frozenset()
         """Tools that are run here, so that their calls never reach the client."""
 
@@ -250,13 +269,12 @@ class Settler:
         """What reads a text of an answer. Only its `first` can begin inside of reasoning."""
         return self.gate.stream(self.reasoning if first else "closed")
 
-    def native(
-        self, name: Any, arguments: Any, call_id: Any, *, cut: bool = False  # noqa: ARG002 - a whole one may pass here
-    ) -> tuple[Call | None, Did]:  # fmt: skip
-        """The call in place of the native one that came, or None where it stays; and what was done. `cut`: the answer
-        was cut off at it."""
+    def native(self, name: Any, arguments: Any, call_id: Any, end: End = "own") -> tuple[Call | None, Did]:
+        """The call in place of the native one that came, or None where it stays; and what was done."""
         given = call_id if isinstance(call_id, str) and call_id else None
-        verdict = self.gate.check(name, arguments, call_id=given)
+        verdict = settle_end(self.gate.check(name, arguments, call_id=given), end)
+        if end == "cut" and not arguments and verdict.ok:  # an API that lost the arguments says that there are none
+            verdict = refuse_cut(verdict)
         written = name if isinstance(name, str) else ""
         known = verdict.call is not None and verdict.call.name in self.gate.catalog.tools
         if not known and not verdict.problems:
@@ -271,12 +289,16 @@ class Settler:
         return (replace(verdict.call, id=given or (self.new_id() if self.new_id else None)), did)
 
     def _named(self, given: str | None, did: Did) -> tuple[Call | None, Did]:
-        """A right call without an id, where the API wants one: clients cannot answer it."""
+        """A right call that clients cannot read or answer all the same: without an id, where the API wants one, or with
+        an object where it has a text."""
         call = did.verdict.call
-        wanted = given is None and self.new_id is not None and not self.observes(did.verdict)
-        if not wanted or self.new_id is None or call is None or type(call.arguments) is not dict:
+        new = self.new_id() if given is None and self.new_id is not None else ""
+        boxed = self.text_arguments and not isinstance(did.said, str)
+        if not (new or boxed) or self.observes(did.verdict) or call is None or type(call.arguments) is not dict:
             return None, did
-        return replace(call, id=self.new_id()), did._replace(fate="repaired")
+        notes = [NO_ID] if new else []
+        note = "; ".join([*notes, BOXED] if boxed else notes)
+        return replace(call, id=new or given), did._replace(fate="repaired", note=note)
 
     def observes(self, verdict: Verdict) -> bool:
         """Whether this call is only looked at: all are, or the policy says so of the tool or of this door."""
@@ -363,10 +385,6 @@ _DEEPEST, _MOST_ITEMS = 4, 100
 MOST_TOLD: Final = 200
 """Repairs and problems of one call that a record names."""
 
-_TOLD: tuple[Fate, ...] = ("repaired", "lifted", "left", "repeated")
-_WOULD: dict[Fate, str] = {"repaired": "would-repair", "lifted": "would-lift"}
-_WORDS = ("repaired", "would-repair", "lifted", "would-lift", "left", "repeated")
-
 _sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -380,8 +398,8 @@ def render_header(
     >>> render_header([Did("repaired", right, "add"), Did("right", right, "add")], retries=1)
     'repaired=1 retried=1'
     """
-    words = [word_for(one, observe=observe) for one in did if one.fate in _TOLD]
-    counts = {word: words.count(word) for word in _WORDS} | {"retried": retries, "taught": int(taught), "ran": ran}
+    words = [word_for(one, observe=observe) for one in did if FATES[one.fate].is_told]
+    counts = {word: words.count(word) for word in WORDS} | {"retried": retries, "taught": int(taught), "ran": ran}
     return " ".join(f"{word}={count}" for word, count in counts.items() if count) or None
 
 
@@ -399,7 +417,7 @@ def word_for(did: Did, *, observe: bool) -> str:
     >>> word_for(one, observe=False), word_for(one, observe=True), word_for(one._replace(fate="right"), observe=True)
     ('lifted', 'would-lift', 'right')
     """
-    return _WOULD.get(did.fate, did.fate) if observe or did.verdict.mode == "observe" else did.fate
+    return word_of(did.fate, observed=did.is_observed(observe=observe))
 
 
 class Provenance(NamedTuple):
@@ -441,11 +459,11 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
         params=make_storable(params),
         digest=_digest(did, given, None if params is given else redactor),
         decision="passed",
-        rule=f"proxy:{word_for(did, observe=observe)}",
-        reason=_reason(did, small, redactor),
+        rule=rule_of(word_for(did, observe=observe)),
+        reason=_reason(did, small, redactor, observe),
         written="" if did.written == tool else redact_text(did.written, LONGEST_VALUE, small, redactor),
         emission=_emission(did, small, redactor) if as_written else None,
-        repairs=_repairs(verdict.repairs, small, redactor) if verdict.repairs else (),
+        repairs=_repairs(did.repairs, small, redactor) if did.repairs else (),
         problems=kept_problems(verdict.problems[:MOST_TOLD], small, redactor) if verdict.problems else (),
         strategy=verdict.strategy,
         confidence=verdict.confidence,
@@ -483,11 +501,11 @@ def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tup
     return found if left_out <= 0 else (*found, {**found[-1], "path": "", "before": f"and {left_out} more"})
 
 
-def _reason(did: Did, given: Any, redactor: Redactor) -> str:
+def _reason(did: Did, given: Any, redactor: Redactor, observe: bool) -> str:
     hint = did.verdict.hint
     if did.fate == "left" and hint:
         return redact_text(hint, LONGEST_VALUE, given, redactor)
-    return did.why or (redact_text(hint, LONGEST_VALUE, given, redactor) if hint else "")
+    return did.why(observe=observe) or (redact_text(hint, LONGEST_VALUE, given, redactor) if hint else "")
 
 
 def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
@@ -500,6 +518,39 @@ def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
             digest = sha256(_sorted({"name": call.name, "arguments": given})).hexdigest()
     digest = digest or Written(did.verdict, did.written, did.said if isinstance(did.said, str) else None).digest
     return digest if redactor is None else redactor.keyed(digest.encode())
+
+
+HEAVY: Final = 250_000
+"""Characters of arguments with which a call does not wait for its record as it is: its values are cut there anyway."""
+
+
+def lighten(did: Did, redactor: Redactor) -> Did:
+    """The same with its long values cut, where it is so heavy that others would find no room beside it."""
+    verdict = did.verdict
+    call = verdict.call or verdict.found
+    if max(_length(did.said), _length(call.arguments if call is not None else None)) < HEAVY:
+        return did
+
+    def light(one: Call | None) -> Call | None:
+        return None if one is None else replace(one, arguments=shorten_value(one.arguments, redactor))
+
+    repairs = tuple(
+        replace(one, before=shorten_value(one.before, redactor), after=shorten_value(one.after, redactor))
+        for one in verdict.repairs[: MOST_TOLD + 1]
+    )
+    verdict = replace(verdict, call=light(verdict.call), found=light(verdict.found), unread=None, repairs=repairs)
+    return did._replace(said=shorten_value(did.said, redactor), verdict=verdict)
+
+
+def _length(value: Any, depth: int = 0) -> int:
+    """About how long it is: as long as its texts, and the number of everything else."""
+    if isinstance(value, str):
+        return len(value)
+    if not isinstance(value, (dict, list)) or depth > _DEEPEST:
+        return 1
+    holder = cast("dict[Any, Any] | list[Any]", value)
+    items = holder.values() if isinstance(holder, dict) else holder
+    return sum(_length(item, depth + 1) for item in items)
 
 
 def shorten_value(value: Any, redactor: Redactor) -> Any:

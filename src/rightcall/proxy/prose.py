@@ -13,7 +13,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from rightcall.gate.stream import Stream
-from rightcall.proxy.gates import Did, Settler, can_retry
+from rightcall.proxy.gates import Did, End, Settler, can_retry, settle_end
 from rightcall.proxy.wires.common import DROP, SAME, Delta
 from rightcall.types import Verdict
 
@@ -168,13 +168,14 @@ class Prose:
         self._apply(events)
         self._settle()
 
-    def finish(self, reason: str | None) -> None:
+    def finish(self, reason: str | None, end: End = "unknown") -> None:
         """The text is over, for this reason where there is one: what the token limit cut off is no call."""
         if self.over:
             return
         self._catch_up()
         self.over = True
-        self._apply(self._stream.close(reason))
+        last = self._stream.close(reason)
+        self._apply([one if isinstance(one, str) else settle_end(one, end) for one in last])
         if self._first and self._stream.closes_alone and self.settler.closed_alone is not None:
             self.settler.closed_alone()
         self._to_the_end()

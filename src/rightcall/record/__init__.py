@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         read_series,
     )
     from rightcall.record.listing import CallPage, CallQuery, list_calls
-    from rightcall.record.memory import MemoryStore, existing_folder, open_store, store_path
+    from rightcall.record.memory import MemoryStore
     from rightcall.record.notes import remember_tools
+    from rightcall.record.premises import existing_folder, open_store, store_path
     from rightcall.record.sqlite import SqliteStore
     from rightcall.record.tables import Clock, ManualClock, Store, Tables
     from rightcall.record.verify import Verification, prune, verify_audit
@@ -39,8 +40,9 @@ else:
             "calls": "CallFilter CallRecord Period find_calls plan_steps steps",
             "figures": "Figures Overview Point count_waiting read_overview read_series",
             "listing": "CallPage CallQuery list_calls",
-            "memory": "MemoryStore existing_folder open_store store_path",
+            "memory": "MemoryStore",
             "notes": "remember_tools",
+            "premises": "existing_folder open_store store_path",
             "sqlite": "SqliteStore",
             "tables": "Clock ManualClock Store Tables",
             "verify": "Verification prune verify_audit",

@@ -217,7 +217,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     said, by, digest = reply.said, reply.by, reply.digest
     _known_word(said)
     approval = approval_of(tables, id)
-    if not (reply.takes_back and said == "denied" and _may_be_taken_back(approval, now)):
+    if not (reply.takes_back and said == "denied" and may_be_taken_back(approval, now)):
         answerable(approval, now)
     if said == "approved" or digest:
         _same_digest(approval, digest)
@@ -267,7 +267,7 @@ def answerable(approval: Approval, now: int) -> None:
         raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
 
 
-def _may_be_taken_back(approval: Approval, now: int) -> bool:
+def may_be_taken_back(approval: Approval, now: int) -> bool:
     """Whether a yes was given that nothing has used: a no after it is as good as one before it."""
     return approval.status == "approved" and approval.kind == "call" and approval.expires_at > now
 

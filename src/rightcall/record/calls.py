@@ -15,6 +15,7 @@ from msgspec.json import Decoder
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.policy.types import Status
+from rightcall.record.fates import FITS, Fit
 from rightcall.record.notes import STEP, PlanStep
 from rightcall.record.tables import (
     AuditEntry,
@@ -40,16 +41,6 @@ AROUND = 10_000
 _FIRST_LOOK = 200
 
 
-Fit = Literal["right", "repaired", "lifted", "left"]
-"""How a call came to fit. right: as it was written · repaired: it was changed, or would have been under `--mode
-observe` · lifted: right, but written into the text, and taken out of it · left: nothing made it fit, or it was left as
-it was."""
-_FITS: Final[Mapping[str, Fit]] = {
-    "proxy:left": "left", "proxy:repaired": "repaired", "proxy:would-repair": "repaired", "proxy:unknown": "right",
-    "proxy:repeated": "right",
-}  # fmt: skip
-
-
 LIFTED: Final = "lifted"
 _COUNTED_AS: Final[Mapping[Fit, str]] = {"right": "direct", "repaired": "structure", "left": "failed"}
 
@@ -60,14 +51,13 @@ def counted_as(strategy: str, origin: str, rule: str) -> str:
 
     >>> counted_as("direct", "native", "proxy:right"), counted_as("direct", "text", "proxy:lifted")
     ('direct', 'lifted')
-    >>> counted_as("python_ast", "text", "proxy:lifted"), counted_as("direct", "text", "proxy:left")
+    >>> counted_as("python_ast", "text", "proxy:lifted"), counted_as("structure", "text", "proxy:left")
     ('python_ast', 'failed')
     """
-    if strategy != "direct":
-        return strategy
-    if (known := _FITS.get(rule)) is not None:
+    known = None if strategy == "failed" else FITS.get(rule)
+    if known is not None and (known != "repaired" or strategy == "direct"):
         return _COUNTED_AS[known]
-    return LIFTED if origin == "text" else strategy
+    return LIFTED if strategy == "direct" and origin == "text" else strategy
 
 
 OBSERVED: Final = "observe"
@@ -145,7 +135,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     def fit(self) -> Fit:
         if self.strategy == "failed":
             return "left"
-        if (known := _FITS.get(self.rule)) is not None:
+        if (known := FITS.get(self.rule)) is not None:
             return known
         if self.repairs or self.strategy != "direct":
             return "repaired"

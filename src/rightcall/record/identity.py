@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from msgspec import MsgspecError, json
 from msgspec.json import encode
 
-from rightcall.base.files.guarded import whole_file
+from rightcall.base.files.guarded import true_place, whole_file
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy import trust
@@ -187,6 +187,17 @@ def own(path: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
     trust.note("stores", path, about)
+
+
+def refuse_link(path: str | os.PathLike[str], to: str, *, adopting: bool) -> None:
+    """StoreError where this user has a store of their own at a path that now leads `to` another one: then that is the
+    store which was put in its place, be it theirs too."""
+    for place in {os.path.abspath(path), true_place(os.fspath(path))} - {to}:
+        if trust.recall("stores", place) is None:
+            continue
+        if not adopting:
+            raise unusable(place, f"it leads to {escaped(to)} now, and did not before", way_out(place), "replaced")
+        trust.forget("stores", place)
 
 
 def _word_of(known: dict[str, Any] | None) -> str | None:

@@ -50,8 +50,10 @@ def wake(batch: Iterable[Job]) -> None:
         elif job.future is not None:
             futures.setdefault(job.future.get_loop(), []).append(job.future)
     for loop, own in futures.items():
-        with suppress(RuntimeError):  # the loop has ended, and with it all who waited there
+        try:  # noqa: SIM105  (every call pays for it)
             loop.call_soon_threadsafe(_set, own)
+        except RuntimeError:  # the loop has ended, and with it all who waited there
+            pass
 
 
 def _set(futures: "list[Future[None]]") -> None:

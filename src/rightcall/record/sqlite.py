@@ -23,7 +23,7 @@ from msgspec import Struct, json
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
-from rightcall.record.identity import Identity, Origin, PrivateTexts, older
+from rightcall.record.identity import Identity, Origin, PrivateTexts, older, refuse_link
 from rightcall.record.jobs import Job, Keeper, Work, wake
 from rightcall.record.sqlite_file import (
     BELL,
@@ -512,35 +512,36 @@ class Writer:
     def _take(self) -> list[Job]:
         """All that waits; the first is waited for."""
         batch: list[Job] = []
-        with suppress(Empty):
-            job = self._next()
-            while job is not None:
-                if job is not _NUDGE:
-                    batch.append(job)
-                if len(batch) >= _MOST:
-                    return batch
-                job = self._queue.get_nowait()
-            self._last = True
+        job = self._next()
+        while job is not None:
+            if job is not _NUDGE:
+                batch.append(job)
+            if len(batch) >= _MOST or self._queue.empty():
+                return batch
+            job = self._queue.get_nowait()
+        self._last = True
         return batch
 
     def _next(self) -> Job | None:
         """The first that comes. Nobody waits for what was left for later: it shares the commit of whoever comes next,
-        if somebody comes soon. Raises Empty."""
-        job: Job | None = _NUDGE
+        if somebody comes soon."""
         wait = _GATHER
-        with suppress(Empty):  # first without a time limit: `rightcall.record.postgres.writer` says why
-            job = self._queue.get_nowait()
+        # first without a time limit: `rightcall.record.postgres.writer` says why
+        job = _NUDGE if self._queue.empty() else self._queue.get_nowait()
         while job is _NUDGE:
-            with suppress(Empty):
+            try:
                 job = self._queue.get(timeout=wait)
                 wait = _GATHER
                 continue
+            except Empty:
+                pass
             self._idle = True  # before the look: what is left from now on wakes the thread
             since = min((one.since for one in tuple(self._later)), default=inf)
             if since == inf:
                 job = self._queue.get()
             elif (wait := since + _GATHER - monotonic()) <= 0:
-                raise Empty
+                self._idle = False
+                break
             self._idle = False
         return job
 
@@ -580,13 +581,12 @@ class Writer:
         if threading.current_thread() is not self._thread or not batch:
             return []
         start = len(batch)
-        with suppress(Empty):
-            while len(batch) < _MOST and not self._last:
-                job = self._queue.get_nowait()
-                if job is None:
-                    self._last = True
-                elif job is not _NUDGE:
-                    batch.append(job)
+        while not self._queue.empty() and len(batch) < _MOST and not self._last:
+            job = self._queue.get_nowait()
+            if job is None:
+                self._last = True
+            elif job is not _NUDGE:
+                batch.append(job)
         return batch[start:]
 
     def _refuse(self, batch: list[Job], fault: StoreError) -> None:
@@ -628,6 +628,8 @@ class SqliteStore:
         for the folder as well, whichever store its policy names by then. `keep`: days after which records go, or 0."""
         self.clock = clock or SystemClock()
         self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
+        if self.path != os.path.abspath(path):
+            refuse_link(path, self.path, adopting=adopting is not None)
         self._forked = False
         self._runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=found, adopting=adopting is not None)

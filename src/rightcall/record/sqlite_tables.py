@@ -233,6 +233,8 @@ class SqliteTables:
         self._any_refused: bool | None = None
         self._definitions: dict[str, str | None] = {}
         self._pause: tuple[Pause | None] | None = None
+        self._begun: dict[int, bytes] = {}
+        """The calls that this connection has begun and not ended, with their hashes: nobody else has written since."""
 
     def wall(self) -> str:
         return self._clock.wall()
@@ -244,8 +246,11 @@ class SqliteTables:
         seq = last + 1
         at = self._clock.wall()
         own = link(before, seq, kind, call, at, body)
-        self._do("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", (seq, kind, call, at, own, body.decode()))
+        # bytes as an array: SQLite's module first asks others what to do with any other type
+        self._do("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", (seq, kind, call, at, bytearray(own), body.decode()))
         self._head = seq, own
+        if kind == "end":
+            self._begun.pop(call, None)
         return seq
 
     def entry(self, seq: int) -> AuditEntry | None:
@@ -288,7 +293,9 @@ class SqliteTables:
         return [AuditEntry(*row) for row in rows]
 
     def is_open(self, seq: int, hash: bytes) -> bool:
-        return self._do(_IS_OPEN, (seq, hash, seq)).fetchone() is not None
+        if self._begun.get(seq) == hash:
+            return True
+        return self._do(_IS_OPEN, (seq, bytearray(hash), seq)).fetchone() is not None
 
     def head(self) -> tuple[int, bytes]:
         if self._head is None:
@@ -337,6 +344,7 @@ class SqliteTables:
         last, last_hash = self.head()
         entry = self.entry(seq) if seq < last else None
         removed = self._do("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
+        self._begun.clear()
         if removed:
             self.frees = True
         if removed:  # numbers and hashes go on where they were, even if nothing is left
@@ -357,6 +365,8 @@ class SqliteTables:
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:
         run = ELSEWHERE if elsewhere else self._runs.id
         self._do("INSERT OR REPLACE INTO running VALUES (?, ?)", (seq, run))
+        if self._head is not None and self._head[0] == seq and len(self._begun) < _REMEMBERED:
+            self._begun[seq] = self._head[1]
 
     def ended(self, seq: int) -> None:
         self._do("DELETE FROM running WHERE seq = ?", (seq,))

@@ -19,11 +19,12 @@ from msgspec.json import Decoder, encode
 from rightcall.base.text import estimate
 from rightcall.record.calls import LIFTED, PeriodSlots, counted_as
 from rightcall.record.counts import Part, Tally
+from rightcall.record.fates import UNDONE, rule_of
 from rightcall.record.rollup.periods import count_window
 from rightcall.record.tables import Tables
 
-MOST: Final = 100_000
-"""Records that are read for proof: about half a second."""
+MOST: Final = 50_000
+"""Records that are read for proof: about a quarter of a second."""
 PROMPT: Final = 2000
 """Tokens of the prompt that another try sends again, where nobody says how many: records hold no prompts."""
 _OPEN: Final = frozenset(
@@ -31,7 +32,8 @@ _OPEN: Final = frozenset(
      "flattened", "tool_alias", "tool_repair", "unwrapped", "value_alias", "default", "last_resort")
 )  # fmt: skip
 """Repairs of what an open schema may take as it was written."""
-_NEVER_DONE: Final = frozenset(("proxy:would-repair", "proxy:would-lift", "proxy:left", "proxy:unknown"))
+_UNDONE: Final = tuple(map(rule_of, UNDONE))
+_NEVER_DONE: Final = frozenset((*_UNDONE, rule_of("left"), rule_of("unknown")))
 _UNFIT: Final = frozenset(("validation", "unknown_tool"))
 
 
@@ -133,7 +135,7 @@ def read_value(
                 proof.take(entry.kind, entry.at, _read(entry.body))
             except (DecodeError, UnicodeDecodeError):  # the figures above have complained, where it matters
                 continue
-    undone = sum(counts.ruled["proxied"][rule] for rule in ("proxy:would-repair", "proxy:would-lift"))
+    undone = sum(counts.ruled["proxied"][rule] for rule in _UNDONE)
     total = _bounds(counts.total, proof.certain[""][""], undone)
     complete = first <= oldest - 1 or not proven_since or _begins_before(tables, first, window.since)
     models, providers, tools = (_each(counts.parts[part], proof.certain[part]) for part in _PARTS)

@@ -269,7 +269,7 @@ class _Walk:
 
 def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     """Of the last `count` records, how many fit the one before, and the number of one that does not. A quick look: it
-    says nothing of older ones."""
+    says nothing of older ones, nor of one whose predecessor is not kept."""
     is_one = tables.chains() is None
     later: dict[int, AuditEntry] = {}
     checked = 0
@@ -282,7 +282,14 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
                 return checked, after.seq
             checked += 1
         later[entry.node] = entry
-    return checked + (len(later) if len(newest) <= count else 0), None
+    if len(newest) > count or tables.oldest() != 1:
+        return checked, None
+    for first in later.values():
+        own = link(START, first.seq, first.kind, first.call, first.at, first.body)
+        if own != first.hash and not is_erased(first):
+            return checked, first.seq
+        checked += 1
+    return checked, None
 
 
 def checkpoints(tables: Tables) -> list[Checkpoint]:

@@ -52,12 +52,11 @@ from rightcall.server.addresses import (
     readable_by,
     with_headers,
 )
+from rightcall.server.held import PREFIX, Held
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-PREFIX: Final = "rct_"
-"""How every token of a caller begins, so that secret scanners and our own redaction know one."""
 MOST: Final = 1_000
 """Tokens of one store: a server keeps all of them at hand."""
 LONGEST_NOTE: Final = 200
@@ -252,6 +251,7 @@ Reason = Literal[
     "foreign_origin",
     "not_local",
     "not_found",
+    "token_in_body",
     "bad_request",
     "slow_head",
     "slow_body",
@@ -305,7 +305,10 @@ _KEY_HEADERS = (_AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
 """Where clients put the key of an upstream, and people the only token that they have."""
 _PREFIX = PREFIX.encode()
 _READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER, *_KEY_HEADERS}
+_KEYS = frozenset(_KEY_HEADERS)
 _OPERATOR = Entered("", operator=True)
+_BY_DEFAULT = {caller: Entered(caller, operator=True) for caller in (DEFAULT, *DEFAULTS.values())}
+"""Who comes with the server's own token, or where none is needed."""
 
 
 def new_token() -> str:
@@ -390,6 +393,7 @@ class Guard:
         self._access = access
         self._callers = callers
         self._speakers = speakers or Speakers(lambda: DEFAULT_POLICY)
+        self._held = Held(access.token, self._speakers)
         self._refused = refused
         self._wrong = 0
         self._told_at = -_QUIET_SECONDS
@@ -400,10 +404,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        found: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            if name in _READ:
-                found.setdefault(name, []).append(value)
+        found = _looked_at(scope["headers"])
         complaint = self._stranger(scope, found)
         if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
             send = with_headers(send, readable_by(page))
@@ -416,9 +417,11 @@ class Guard:
                 await _send_document(send, document)
                 return
         complaint = complaint or await self._enter(scope, found)
-        if complaint is None:
-            await self._app(scope, receive, send)
+        searched = receive if complaint is not None else await self._held.searched(receive, scope["headers"])
+        if complaint is None and searched is not None:
+            await self._app(scope, searched, send)
         else:
+            complaint = complaint or Complaint(400, "token_in_body", _TOKEN_IN_BODY)
             self._refused(complaint[1])
             await send_error(send, *complaint)
 
@@ -467,6 +470,8 @@ class Guard:
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
         if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
             return Complaint(403, "wrong_caller", _WRONG_CALLER.format(caller))
+        if speaker is _OPERATOR:
+            speaker = _BY_DEFAULT[caller]
         enter(scope, speaker if speaker.caller else Entered(caller, *speaker[1:]))
         return None
 
@@ -486,16 +491,15 @@ class Guard:
     async def _speaker(self, scope: Scope, found: Found) -> Entered | Refusal | None:
         """None for a token that is missing, wrong, revoked or expired, or beside another one."""
         first, slash, rest = scope["raw_path"][1:].partition(b"/")
-        given: list[Entered | Refusal | None] = []
         in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
         if in_path is not None:
             scope["raw_path"] = slash + rest or b"/"
             scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
-            given.append(in_path)
-        headers = found.get(_TOKEN_HEADER, ())
-        given += [await self._of_header(token) for token in (*headers, *self._keys(scope, found))]
-        if not given:
-            return _OPERATOR if self._access.token is None else None
+        headers, keys = found.get(_TOKEN_HEADER, ()), [] if _KEYS.isdisjoint(found) else self._keys(scope, found)
+        if not headers and not keys:
+            return in_path or (_OPERATOR if self._access.token is None else None)
+        given: list[Entered | Refusal | None] = [] if in_path is None else [in_path]
+        given += [await self._of_header(token) for token in (*headers, *keys)]
         if len(given) == 1:
             return given[0]
         entered = [one for one in given if isinstance(one, Entered)]
@@ -527,14 +531,9 @@ class Guard:
     def _holds_token(self, scope: Scope) -> bool:
         """Whether a token is left in a path once the one it began with was taken off. Headers that hold one end
         here."""
-        own, path = self._access.token, scope["path"]
-        if f"/{PREFIX}" in path or (own is not None and own in path):
-            return True
-        speakers = self._speakers
-        if not speakers.is_on:
-            return False
-        scope["headers"] = [one for one in scope["headers"] if not speakers.is_held_in(one[1])]
-        return speakers.is_held_in(scope["raw_path"]) or speakers.is_held_in(scope.get("query_string", b""))
+        scope["headers"] = self._held.without(scope["headers"])
+        addresses = (scope["raw_path"], scope.get("query_string", b""))
+        return f"/{PREFIX}" in scope["path"] or any(map(self._held.is_in, addresses))
 
     async def _of(self, token: bytes, *, anything: bool = False) -> Entered | Refusal | None:
         """Who comes with a token of the store; in a header, `anything`, also with one of an identity provider."""
@@ -560,6 +559,18 @@ class Guard:
             requests = "1 request" if self._wrong == 1 else f"{self._wrong} requests"
             _log.warning("rejected %s with a wrong token since the last such line", requests)
             self._wrong, self._told_at = 0, now
+
+
+def _looked_at(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+    """The headers that decide who comes in, each with all its values."""
+    alone = dict(headers)
+    if len(alone) == len(headers):  # none is there twice
+        return {name: [alone[name]] for name in _READ.intersection(alone)}
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        if name in _READ:
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _who(entered: Entered) -> tuple[str, bool, tuple[str, str]]:
@@ -600,6 +611,10 @@ _NO_TOKEN = (
 _LOG_IN = (
     "the access token is missing, wrong, revoked or expired: send one of the identity provider as `Authorization: "
     "Bearer TOKEN`, or one of this server as the header x-rightcall-token"
+)
+_TOKEN_IN_BODY = (
+    "the body of this request holds an access token for this server, which is passed on to nobody: take the token out "
+    "of the message, or of the arguments"
 )
 _NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
 _UNAVAILABLE = Complaint(

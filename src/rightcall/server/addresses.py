@@ -336,6 +336,8 @@ class Upstream(Client):
 
 def tell_upstream(host: str, fault: Fault) -> HttpError:
     """With what the user may check."""
+    if fault.code in ("half body", "reset body"):  # its address was right
+        return HttpError(f"The model server {host}", fault, "; look at its log")
     advice = _ADVICE.get(fault.code) or _ADVICE.get(fault.kind)
     return HttpError(host, fault, f": {advice}" if advice else "")
 

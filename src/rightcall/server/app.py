@@ -16,7 +16,7 @@ from math import inf
 from os import urandom
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import uvicorn
 from msgspec import Struct
@@ -354,8 +354,11 @@ def _chat_labels(facts: Facts) -> dict[str, Value]:
 # At Ctrl-C or SIGTERM nothing new is accepted, what runs may finish within the grace time, and then the application
 # closes what it has open. A second Ctrl-C ends at once.
 
-_PATIENCE = 5.0
-"""Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
+PATIENCE: Final[Mapping[int, float]] = {signal.SIGINT: -1.0, signal.SIGTERM: 1.0}
+"""Seconds in which a further signal means the same end. Ctrl-C is always a person; whoever ends a group of processes
+may tell each of them twice."""
+_LONGEST_PATIENCE = 5.0
+"""A terminal that closes tells twice, with some time between."""
 
 _CUTTING = 2.0
 """Seconds in which what is cut off must have ended."""
@@ -529,7 +532,7 @@ class Running(uvicorn.Server):
         elif self.heard is None:
             self.heard, self._heard_at = sig, monotonic()
             self.stop()
-        elif sig == signal.SIGINT or monotonic() - self._heard_at > _PATIENCE:
+        elif monotonic() - self._heard_at > PATIENCE.get(sig, _LONGEST_PATIENCE):
             self.force_exit = True
 
 
@@ -572,7 +575,13 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """That a request was cut off is our own doing, and no error."""
+    """That a request was cut off is our own doing, and no error; that some did not finish in time is told in our
+    words."""
+    if str(record.msg).startswith("Cancel %s running task"):
+        record.msg = "rightcall: stopped with %s still running: the time to finish is over"
+        record.args = (f"{record.args[0]} request(s)",) if isinstance(record.args, tuple) else ("requests",)
+    if str(record.msg).rstrip().endswith("CancelledError"):  # of the application itself, which starlette writes out
+        return False
     return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 

@@ -41,10 +41,33 @@ Stream = TypeVar("Stream")
 
 
 class Room:
-    """What all streams have together for messages."""
+    """What all streams have together: room for messages, and a clock for those that wait for their first one."""
 
     def __init__(self) -> None:
         self.taken = 0
+        self._awaited: dict[Channel, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def first_of(self, channel: Channel, seconds: float) -> None:
+        """Until a stream has news, or so many seconds have passed, the same for all. One timer for all of them: one for
+        each would cost every request more than the waiting itself."""
+        loop = asyncio.get_running_loop()
+        self._awaited[channel] = loop.time() + seconds
+        if self._timer is None:
+            self._timer = loop.call_later(seconds, self._look, loop)
+        try:
+            await channel.news.wait()
+        finally:
+            del self._awaited[channel]
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        now = loop.time()
+        for channel, until in self._awaited.items():
+            if until > now:
+                self._timer = loop.call_at(until, self._look, loop)
+                return
+            channel.news.set()
 
 
 class Channel:

@@ -107,10 +107,11 @@ class Asking:
             return False
         return not self.facts.taught and not self.options.observe
 
-    def flow(self, *, hold: bool | None = None) -> Flow:
-        """What decides over the next answer."""
+    def flow(self, used: Callable[[], Usage], *, hold: bool | None = None) -> Flow:
+        """What decides over the next answer. `used` are the tokens that its server has told of so far."""
         new_id = self.wire.new_id if self.wire.new_id() else None
         settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
+        settler.text_arguments = self.wire.text_arguments
         settler.reasoning = self.gate.policy.reasoning_for(self.gate.provider, self.asked.model)
         if settler.reasoning == "auto":
             if self._pupils.opens_reasoning(self.asked.model):
@@ -120,7 +121,9 @@ class Asking:
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
         held = self._tries > 0 or self._own is not None or self._rescues if hold is None else hold
-        return Flow(settler, lift=lift, hold=held, must_call=must_call)
+        flow = Flow(settler, lift=lift, hold=held, must_call=must_call)
+        flow.limit, flow.used = self.asked.limit, used
+        return flow
 
     async def first(self) -> Incoming:
         """The model's first answer; taught at once where that is wanted."""
@@ -235,7 +238,7 @@ class Asking:
             event = self.wire.whole(answer) if answer is not None else None
             if event is None:
                 break
-            flow = self.flow(hold=True)
+            flow = self.flow(partial(self.wire.usage, answer), hold=True)
             flow.take(event)
             if not flow.broken and not flow.own:
                 return answer, event, flow
@@ -268,7 +271,7 @@ class Asking:
         if event is None:
             return None
         self.facts.taught = True
-        flow = self.flow(hold=False)
+        flow = self.flow(partial(self.wire.usage, answer), hold=False)
         flow.take(event)
         self.facts.taught = flow.calls > 0
         self._pupils.tried(self.asked.model, helped=self.facts.taught)
@@ -326,8 +329,6 @@ async def told_of_page(incoming: Incoming) -> str:
 
 # ── answering ──
 # An answer of a model on its way to the client: through the engine, as it comes or as a whole.
-
-NO_END = "ended its answer without the end that its API has"
 
 LARGE = 200_000
 """Bytes of an answer that is read in a thread: others must not wait for it."""
@@ -420,7 +421,7 @@ class Answering:
 
     async def _decided(self, raw: bytes, answer: Any, event: Event) -> bytes:
         """The body that the client gets: the one that came, where nothing changed."""
-        flow = self.asking.flow()
+        flow = self.asking.flow(partial(self.wire.usage, answer))
         if len(raw) > LARGE:
             await asyncio.to_thread(flow.take, event)
         else:
@@ -458,7 +459,8 @@ class Answering:
     # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _stream(self, incoming: Incoming) -> None:
-        editor = Editor(self.wire.stream(), self.asking.flow())
+        stream = self.wire.stream()
+        editor = Editor(stream, self.asking.flow(lambda: stream.usage))
         if self.client.reports:
             editor.report = lambda: self._words(editor.flow.did)
         headers = _unmeasured(incoming)
@@ -475,12 +477,16 @@ class Answering:
                 spent = plus(editor.wire.usage, self.asking.spent)
                 tell_usage(self.client.span, spent, editor.flow.reason, first.answer)
             if editor.flow.unended:
-                await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
+                await self._break_off(rest, "broken", str(tell_upstream(self.client.upstream, Fault("half body"))))
             else:
                 await self.client.end(rest + self._comment(editor))
         except HttpError as error:
             kind: FaultKind = error.kind if error.kind != "tls" else "unreachable"
             await self._break_off(editor.break_off(), kind, str(error))
+        except asyncio.CancelledError as why:
+            if "gone" in why.args:
+                raise
+            await self._break_off(editor.break_off(), "stopped", STOPPED)
         except TooLong:
             message = f"{self.client.upstream} sent an event or a call that does not end"
             await self._break_off(editor.break_off(), "too_large", message)
@@ -543,8 +549,10 @@ log = logging.getLogger("rightcall")
 
 _NO_RETRY = ((b"x-should-retry", b"false"),)
 """What OpenAI's and Anthropic's own clients look for before they try again by themselves."""
-_STATUS = {"timeout": 504, "internal": 500}
+_STATUS = {"timeout": 504, "internal": 500, "stopped": 503}
 
+
+STOPPED = "RightCall was stopped before this answer was complete. Start it again, then repeat the request."
 
 PAUSED = "All tool calls are paused by the operator. Do not retry; no model is asked until the operator resumes."
 
@@ -588,7 +596,7 @@ class Proxy:
         began = monotonic()
         wire = self._wire(scope)
         observe = self.options.observe or self.gates.watches
-        facts = Facts(wire.name if wire else "passed", self.gates.provider, observe=observe)
+        facts = Facts(wire.name if wire else "passed", self.gates.provider, self.upstream.host, observe=observe)
         with NO_SPAN if wire is None else self.telemetry.chat(facts.provider, scope["headers"]) as span:
             exchange = _Exchange(self, scope, receive, send, wire, facts)
             exchange.span = span
@@ -676,7 +684,7 @@ class _Exchange:
         except asyncio.CancelledError as why:
             if "gone" in why.args:
                 raise Gone from None
-            raise
+            await self._fail("stopped", STOPPED)
         except Exception:  # an error of ours must not leave the client without an answer
             log.exception("rightcall: a request failed")
             await self._fail("internal", "RightCall could not handle this request; its log says more")

@@ -27,7 +27,7 @@ from rightcall.hosts.hooks.hook import GO, GREETING, HOSTS, MINE, MOST_BYTES, NO
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, policy_source
 from rightcall.hosts.hooks.place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import found_folder, open_store, store_place
+from rightcall.record.premises import found_folder, open_store, store_place
 from rightcall.record.sqlite_tables import take_lock
 from rightcall.record.tables import Store
 from rightcall.types import Mode

@@ -80,14 +80,14 @@ class Reply:
         self.id = message.id
         self._over = over
         self.channel = Channel(name, room)
+        self.room = room
         self.answer: bytes | None = None
         """None as long as it is not there, and for a request that the client has cancelled, which gets none."""
         self.can_pause = False
         """Whether its client is given a number to come back with before anything is said."""
         self.is_followed = False
         """Whether it was given any."""
-        self.task = asyncio.get_running_loop().create_task(client.request(body, message, self.emit))
-        self.task.add_done_callback(self._ended)
+        self.task = asyncio.get_running_loop().create_task(self._run(client, body, message))
 
     @property
     def has_news(self) -> bool:
@@ -95,15 +95,21 @@ class Reply:
         return self.channel.last > (self.answer is not None)
 
     def emit(self, message: bytes) -> None:
-        if not self.task.done():
+        if not self.channel.is_over:
             self.channel.put(message)
 
-    def _ended(self, task: asyncio.Task[bytes | None]) -> None:
+    async def _run(self, client: Client, body: bytes, message: Message) -> None:
+        """Ends here and not in a callback of the task, which would be one round of the loop later."""
         try:
-            self.answer = None if task.cancelled() else task.result()
+            self.answer = await client.request(body, message, self.emit)
             if self.answer is not None:
                 self.channel.put(self.answer, always=True)
         finally:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more will be said. A second time changes nothing."""
+        if not self.channel.is_over:
             self.channel.end()
             if self._over is not None:
                 self._over(self)
@@ -122,14 +128,14 @@ async def stream(
     reply: Reply, scope: Scope, receive: Receive, send: Send, manner: Manner, headers: Sequence[Header] = ()
 ) -> None:
     """A stream whose token was revoked meanwhile ends like one whose client has left."""
-    accept = header_of(scope["headers"], b"accept")
-    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
-    eager = reply.can_pause = manner.primed and b"event-stream" in accept
+    accept = _first_headers(scope).get(b"accept", b"")
+    eager = reply.can_pause = manner.primed and accept.find(b"event-stream") >= 0
     channel = reply.channel
-    await _await_beginning(channel)
+    await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
     if eager and channel.is_over:
         await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
         return
+    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     watch = asyncio.ensure_future(_left(receive))
     try:
         with channel.attended():
@@ -149,16 +155,6 @@ async def stream(
             )
     finally:
         watch.cancel()
-
-
-async def _await_beginning(channel: Channel) -> None:
-    """Waits for the first that is said, for a moment in which nobody looks whether the client is still there: most
-    answers come within it."""
-    timer = asyncio.get_running_loop().call_later(SOON, channel.news.set)
-    try:
-        await channel.news.wait()
-    finally:
-        timer.cancel()
 
 
 async def resume_stream(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
@@ -411,6 +407,7 @@ _NAMED: Final = {
     "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
     "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
 }  # fmt: skip
+_FIRST: Final = "rightcall.headers"
 _VERSION, _METHOD, _NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 
 
@@ -442,7 +439,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = _read_header(scope["headers"], _VERSION)
+        version = _first_headers(scope).get(_VERSION, b"").strip(b" \t").decode("latin-1")
         try:
             with self.gateway.door.telemetry.around(scope["headers"]), Speaking(entrance_of(scope).identity):
                 if version and version not in HANDSHAKE:
@@ -481,6 +478,7 @@ class Endpoint:
             if not reply.task.cancelling():
                 reply.task.cancel()
             await asyncio.wait((reply.task,))  # until that is recorded
+            reply.end()  # where it had not even begun
             raise
         except Exception:  # its client has left, or cannot be answered: what it asked for ends
             client.leave()
@@ -489,7 +487,7 @@ class Endpoint:
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
     async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = header_of(scope["headers"], b"mcp-session-id").decode("latin-1")
+        given = _first_headers(scope).get(b"mcp-session-id", b"").decode("latin-1")
         session = self.sessions.find(given, entrance_of(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
@@ -525,10 +523,8 @@ class Endpoint:
         if message.is_request:
             session.touch()
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
-            primed = session.client.peer.version >= PRIMED_SINCE
-            reply = session.reply(body, message)
-            manner = Manner(_fine, primed=primed)
-            await stream(reply, scope, receive, send, manner, extra)
+            manner = _PRIMED if session.client.peer.version >= PRIMED_SINCE else _PLAIN
+            await stream(session.reply(body, message), scope, receive, send, manner, extra)
             session.touch()
         elif message.is_response or isinstance(message.method, str):
             (session.client.answered if message.is_response else session.client.notified)(message)
@@ -582,8 +578,19 @@ def _read_header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     return header_of(headers, name).strip(b" \t").decode("latin-1")
 
 
+def _first_headers(scope: Scope) -> dict[bytes, bytes]:
+    """Of each name the first. Made once: looking through the list for each costs more."""
+    found = scope.get(_FIRST)
+    if found is None:
+        found = scope[_FIRST] = dict(reversed(scope["headers"]))
+    return found
+
+
 def _fine(_: bytes) -> int:
     return 200
+
+
+_PLAIN, _PRIMED = Manner(_fine), Manner(_fine, primed=True)
 
 
 def _status(response: bytes) -> int:

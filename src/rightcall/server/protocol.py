@@ -8,13 +8,25 @@ client still sends is taken first, since closing at once would destroy the answe
 import asyncio
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, ClassVar, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from rightcall.base.http.answers import ServeLimits
 from rightcall.server.access import Reason, raw_error
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent, HTTPResponseBodyEvent, HTTPResponseStartEvent
 
 # ── crowd ──
 # All connections of one server, and who has to go when there are too many or when one takes too long.
@@ -120,6 +132,9 @@ class _State(Enum):
     DRAIN = auto()  # refused: what still comes is thrown away
 
 
+_HEAD = _State.HEAD
+
+
 class _Refused(Exception):
     """Raised in a callback only to stop the parser; the reason is kept beside it."""
 
@@ -127,10 +142,102 @@ class _Refused(Exception):
 _Refusal = tuple[int, Reason, str]
 
 
+class _Cycle(RequestResponseCycle):
+    """One request and its answer. The head of an answer whose length is known leaves with the first piece of its body:
+    to send a piece costs more than to make it."""
+
+    _head = b""
+    """What was not sent yet."""
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        kind = message["type"]
+        if not self.response_started and kind == "http.response.start":
+            self._start(cast("HTTPResponseStartEvent", message))
+        elif self.response_started and not self.response_complete and kind == "http.response.body":
+            self._go_on(cast("HTTPResponseBodyEvent", message))
+        else:
+            raise RuntimeError(f"an answer cannot go on with {kind!r}")
+
+    def _start(self, message: "HTTPResponseStartEvent") -> None:
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        status, says_close = message["status"], False
+        lines = [STATUS_LINE[status], _lines(tuple(self.default_headers))]
+        for name, value in message.get("headers", ()):
+            name = name.lower()
+            lines.append(_line(name, value))
+            if name == b"content-length" and self.chunked_encoding is None:
+                self.expected_content_length = int(value)
+                self.chunked_encoding = False
+            elif name == b"transfer-encoding" and value.lower() == b"chunked":
+                self.expected_content_length = 0
+                self.chunked_encoding = True
+            elif name == b"connection" and b"close" in [one.strip() for one in value.lower().split(b",")]:
+                self.keep_alive = False
+                says_close = True
+        if not self.keep_alive and not says_close:
+            lines.append(b"connection: close\r\n")
+        if self.chunked_encoding is None and self.scope["method"] != "HEAD" and status not in (204, 304):
+            self.chunked_encoding = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+        lines.append(b"\r\n")
+        self._head = b"".join(lines)
+        if self.chunked_encoding:  # when its first piece comes nobody knows
+            self._write(b"")
+
+    def _go_on(self, message: "HTTPResponseBodyEvent") -> None:
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self.scope["method"] == "HEAD":
+            self.expected_content_length = 0
+            body = b""
+        elif self.chunked_encoding:
+            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            body += b"" if more else b"0\r\n\r\n"
+        elif len(body) > self.expected_content_length:
+            raise RuntimeError("an answer is longer than its content-length")
+        else:
+            self.expected_content_length -= len(body)
+        self._write(body)
+        if not more:
+            if self.expected_content_length:
+                raise RuntimeError("an answer is shorter than its content-length")
+            self.response_complete = True
+            self.message_event.set()
+            if not self.keep_alive:
+                self.transport.close()
+            self.on_response()
+
+    def _write(self, data: bytes) -> None:
+        data = self._head + data
+        self._head = b""
+        if data:
+            self.transport.write(data)
+
+
+@lru_cache(maxsize=512)  # the same few with every answer
+def _line(name: bytes, value: bytes) -> bytes:
+    """A header of an answer. Raises RuntimeError for what would be more than one."""
+    if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+        raise RuntimeError("an answer has a header that is none")
+    return b"%b: %b\r\n" % (name, value)
+
+
+@lru_cache(maxsize=4)
+def _lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """Those that are in every answer."""
+    return b"".join([_line(name.lower(), value) for name, value in headers])
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """Made by `protocol_for`, which gives it the crowd that it belongs to."""
 
     crowd: ClassVar[Crowd]
+    app: Any
+    url: bytes
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -140,7 +247,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Whether the head that has just come offers another protocol."""
         self._retires = False
         self._since = self._heard = self._blocked_since = 0.0
-        self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
+        self._raw_bytes = self._came = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
         self._pieces: list[bytes] = []
         """Of a body, within one arrival: many thousand chunks of a byte each are handed on as one piece."""
@@ -171,10 +278,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._heard = self.loop.time()
         if state is _State.IDLE:
             self._begin_head()
-        self._raw_bytes += len(data)
+        self._came = len(data)
+        self._raw_bytes += self._came
         self._feed(data)
         if self._pieces:
             self._hand_on()
+            self.cycle.message_event.set()
         if self._state is _State.HEAD and self._raw_bytes > self._most_head:
             self._send_away(self._large_head())
         elif self._state is _State.BODY and self._raw_bytes > 2 * self._body_bytes + _FRAMING:
@@ -187,7 +296,6 @@ class LimitedProtocol(HttpToolsProtocol):
         request; so it is told the head once more, from its own reading of it, without the offer. No byte that a client
         sent is ever looked for or changed: where a head ends and a body begins is the parser's word alone.
         """
-        self._unset_keepalive_if_required()
         waiting: list[bytes | memoryview] = [data]
         while waiting:
             piece = waiting.pop()
@@ -226,35 +334,62 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self._head_bytes += len(url)
-        if self._head_bytes > self._most_head:
-            self._refuse(self._large_head())
-        super().on_url(url)
+        self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > self._most_head or len(self.headers) >= self._most_headers:
+        headers = self.headers
+        if len(headers) >= self._most_headers:
             self._refuse(self._large_head())
-        if self._state is _State.HEAD:  # later ones are trailers, which may change nothing any more
-            super().on_header(name, value)
+        if self._state is _HEAD:
+            headers.append((name.lower(), value))
+        else:  # a trailer, which may change nothing any more
+            self._head_bytes += len(name) + len(value) + 4
+            self._check_head()
 
     def on_headers_complete(self) -> None:
-        self._check_first_line()
+        """As uvicorn's, for requests of HTTP alone."""
+        method = self.parser.get_method()
+        self._check_first_line(method)
+        if self._raw_bytes + self._came > self._most_head:  # else it cannot be too large
+            self._head_bytes = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            self._check_head()
         if self.parser.should_upgrade():
             self._offers = True  # it comes once more, see `_feed`
             return
         for name, value in self.headers:
-            if name == b"content-length" and int(value) > self.crowd.limits.body_bytes:
+            if name == b"content-length" and int(value) > self._most_body:
                 self._refuse(self._large_body())
+            elif name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
         self._state = _State.BODY
         self._since = self._heard
         self._body_bytes = 0
-        super().on_headers_complete()
-        if self._retires:
-            self.cycle.keep_alive = False
+        version = self.parser.get_http_version()
+        self._complete_scope(method, version)
+        before, self.cycle = self._latest(), self._new_cycle(version)
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:  # a request that came too early
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
-    def _check_first_line(self) -> None:
-        method = self.parser.get_method()
+    def _new_cycle(self, version: str) -> _Cycle:
+        return _Cycle(
+            self.scope, self.transport, self.flow, self.logger, self.access_logger, False,
+            self.server_state.default_headers, asyncio.Event(), self.expect_100_continue,
+            version != "1.0" and not self._retires and self.parser.should_keep_alive(), self.on_response_complete,
+        )  # fmt: skip
+
+    def _complete_scope(self, method: bytes, version: str) -> None:
+        scope, url = self.scope, httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["method"] = method.decode("ascii")
+        scope["http_version"] = version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+
+    def _check_first_line(self, method: bytes) -> None:
         if method == b"CONNECT" or not method.isalpha():
             self._refuse((501, "bad_request", "this server knows GET, POST and their like, and no such method"))
         if not self.url.startswith((b"/", b"http://", b"https://")):
@@ -271,23 +406,34 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._pieces:
             self._hand_on()
-        super().on_message_complete()
-        if self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle.response_complete:
             self._rest()  # answered before it had been heard out
         else:
+            cycle.more_body = False
+            cycle.message_event.set()
             self._state = _State.WORK
             self.crowd.works(self)
 
     def _hand_on(self) -> None:
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces = []
-        if self._state is not _State.DRAIN:
-            super().on_body(body)
+        cycle = self.cycle
+        if self._state is _State.DRAIN or cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
 
     # what uvicorn calls
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        """Without uvicorn's timer for the next request: the crowd looks at that too."""
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
         if self._state is _State.WORK:
             if not self._is_answering():
                 self._rest()
@@ -362,6 +508,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _latest(self) -> RequestResponseCycle | None:
         return self.cycle  # uvicorn's own type does not say that there is none before the first request
+
+    def _check_head(self) -> None:
+        if self._head_bytes > self._most_head:
+            self._refuse(self._large_head())
 
     def _large_head(self) -> _Refusal:
         most = f"{self._most_headers} headers and {self._most_head:,} bytes of them"

@@ -34,11 +34,11 @@ from rightcall.policy.decide import next_day
 from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
-from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
-from rightcall.record.calls import Fit
+from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, lighten, notes
+from rightcall.record.fates import Fit
 from rightcall.record.identity import Identified, wrong_with
-from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
+from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
 from rightcall.server.metering import Spent
@@ -99,8 +99,9 @@ class Metrics:
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
-        for rule in cast("tuple[str, ...]", get("rightcall.repair.rules", ())):
-            self._repairs[rule] += 1
+        if "rightcall.repair.rules" in told:
+            for rule in cast("tuple[str, ...]", told["rightcall.repair.rules"]):
+                self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
 
@@ -273,6 +274,8 @@ class Facts(Struct):
     wire: str
     """The API, or `passed` for paths that are none of a model's."""
     provider: str
+    upstream: str = ""
+    """Its host."""
     model: str = ""
     caller: str = ""
     identity: tuple[str, str] = NO_IDENTITY
@@ -501,7 +504,8 @@ class Recording:
         if not facts.did:
             return
         try:
-            self._take(facts, [weight_of(one) for one in facts.did])
+            light = replace(facts, did=[lighten(one, self.redactor) for one in facts.did])
+            self._take(light, [weight_of(one) for one in light.did])
         except Exception:  # an error of ours must not reach the answer
             self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")

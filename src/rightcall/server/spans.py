@@ -86,7 +86,7 @@ class FirstEvent:
 def tell_facts(span: Span, facts: Facts) -> None:
     """What was done about its calls, and how it ended."""
     if facts.did:
-        span.tell(repairs_told(one for did in facts.did for one in did.verdict.repairs))
+        span.tell(repairs_told(one for did in facts.did for one in did.repairs))
         span.tell({"rightcall.calls": len(facts.did)})
     if facts.retries:
         span.tell({"rightcall.retries": facts.retries})

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.catalog.packs import FILE, available_packs, compiled_packs, load_pack, lookup, read_pack_text
+from rightcall.catalog.packs import (
+    FILE,
+    available_packs,
+    compiled_packs,
+    load_pack,
+    lookup,
+    packs_about,
+    read_pack_text,
+)
 from rightcall.errors import PackError
 
 SHIPPED = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit", "room")
@@ -349,3 +357,11 @@ def test_a_pack_nested_without_end_is_refused() -> None:
 def test_a_pattern_that_cannot_be_matched_in_linear_time_is_no_mistake() -> None:
     text = '[pack]\nname = "x"\n[tools.x]\nexample = { a = "b" }\nparameters.properties.a = { pattern = "(?=b)" }\n'
     assert read_pack_text(text, "x.toml").tools[0].rules.example == {"a": "b"}
+
+
+def test_a_pack_that_says_something_of_a_tool_is_found_by_the_name_of_it() -> None:
+    for name in available_packs():
+        for tool in load_pack(name).tools:
+            assert name in packs_about([tool.name]), tool.name
+    assert list(packs_about(["no_such_tool_anywhere"])) == []
+    assert list(packs_about([f"tool_{number}" for number in range(100)])) == list(available_packs())

@@ -13,7 +13,7 @@ from rightcall.mcp.gateway import forward
 from rightcall.mcp.gateway import gateway as gateway_following
 from rightcall.mcp.gateway import shared as gateway_shared
 from rightcall.mcp.gateway.forward import Continuations, KeptCall
-from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.gateway.shared import Known, SharedGateway
 from rightcall.mcp.messages import MOST_ROUNDS, Refused, read
 from rightcall.policy.settings import Server
 from rightcall.policy.trust import put_stop
@@ -527,10 +527,10 @@ def test_what_groups_learn_of_one_server_at_the_same_time_is_learnt_one_after_th
             inside.pop()
 
         door.know = slowly
-        shared = SharedGateway(door, Links())
+        known = Known(door)
         groups: list[Any] = [(("elicitation", (f"way {number}",)),) for number in range(8)]
         with ThreadPoolExecutor(8) as threads:
-            for _ in threads.map(lambda group: shared._know(group, [{**TOOL, "name": group[0][1][0]}], "a"), groups):
+            for _ in threads.map(lambda group: known.take(group, [{**TOOL, "name": group[0][1][0]}], "a"), groups):
                 pass
         names = {tool["name"] for tool in remembered_tools(door.store, "a")}
     assert max(together) == 1

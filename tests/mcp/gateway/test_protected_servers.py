@@ -146,7 +146,7 @@ def test_each_caller_uses_a_login_of_its_own_and_nobody_that_of_another(pair: tu
             assert await call("bob") == "hello"
             assert len(sent_tokens(guard) - {""}) == 2
             with Speaking(("https://sso.example", "eve")):  # who shares ann's caller, and is somebody else
-                assert "--as 'https://sso.example#eve'" in await call("ann")
+                assert "rightcall login notes --person eve" in await call("ann")
             assert len(guard.calls) == 2
 
     asyncio.run(main())
@@ -166,6 +166,67 @@ def test_a_redirect_of_the_server_gets_no_token(pair: tuple[Provider, Guarded]) 
             return problem
 
     assert "it has moved to" in asyncio.run(main())
+
+
+def _echoed(said: Said, how: str) -> Reply:
+    """A server that shows what it was sent."""
+    sent, token, number = said.authorization, said.authorization.partition(" ")[2], said.json["id"]
+
+    def message(**more: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": number, **more}
+
+    shown = message(result={"content": [{"type": "text", "text": f"you sent {sent}"}]})
+    match how:
+        case "result":
+            return 200, {}, shown
+        case "structured":
+            return 200, {}, message(result={"content": [], "structuredContent": {token: [sent]}})
+        case "failed":
+            return 200, {}, message(result=shown["result"] | {"isError": True})
+        case "error":
+            return 200, {}, message(error={"code": -32000, "message": f"bad {sent}", "data": {"headers": [sent]}})
+        case "error status":
+            return 400, {}, message(error={"code": -32000, "message": sent})
+        case "stream":
+            told = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": sent}}
+            events = b"".join(b"data: %b\n\n" % json.encode(one) for one in (told, shown))
+            return 200, {"content-type": "text/event-stream"}, events
+        case "redirect":
+            return 307, {"location": f"https://evil.example/?token={token}"}, None
+        case "scopes":
+            return 403, {"www-authenticate": f'Bearer error="insufficient_scope", scope="{token}"'}, None
+        case _:
+            return 500, {"content-type": "text/plain"}, sent.encode()
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["result", "structured", "failed", "error", "error status", "stream", "redirect", "scopes", "text"],
+)
+def test_a_server_that_shows_its_token_shows_it_to_nobody(
+    pair: tuple[Provider, Guarded], caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    provider, guard = pair
+    caplog.set_level(logging.DEBUG)
+
+    def mcp(said: Said) -> Reply:
+        is_call = said.method == "POST" and said.json.get("method") == "tools/call"
+        return _echoed(said, how) if is_call else guard.answer(said)
+
+    async def main() -> str:
+        await enter(guard)
+        guard.overrides["/mcp"] = mcp
+        heard: list[bytes] = []
+        async with shared_of(policy_of(guard), open_link) as shared:
+            client = await greeted(shared)
+            client.send = heard.append
+            answer = await asked(client, "tools/call", name="notes_greet", arguments={})
+            records = shared.door.store.look(lambda tables: [one.body.decode() for one in tables.entries()])
+            return f"{answer} {heard} {records} {caplog.text} {Vault().wants()}"
+
+    told = asyncio.run(main())
+    assert [one for one in provider.secrets if one in told] == []
+    assert how in ("text",) or "[redacted]" in told
 
 
 def test_no_secret_is_in_a_record_a_log_or_an_answer(
@@ -208,6 +269,32 @@ def test_an_executor_reaches_the_server_by_the_same_login(pair: tuple[Provider, 
         asyncio.run(enter(guard))
         assert executor.run({**call, "arguments": {"n": 2}}).ok
     assert len(guard.calls) == 1
+
+
+def test_an_executor_uses_the_login_of_each_caller(pair: tuple[Provider, Guarded], tmp_path: Path) -> None:
+    guard = pair[1]
+    asyncio.run(enter(guard, "ann"))
+    with Executor.open_sync(policy=policy_of(guard, per_caller=True), root=tmp_path, store="memory") as executor:
+
+        def call(caller: str) -> Any:
+            return executor.run({"name": "notes_greet", "arguments": {}}, caller)
+
+        assert call("ann").result == "hello"
+        (own,) = sent_tokens(guard) - {""}
+        refused = call("bob")
+        assert "run `rightcall login notes --as bob`" in refused.content
+        assert refused.hint is not None
+        assert refused.hint.startswith("A person has to log in first.")
+        assert sent_tokens(guard) - {""} == {own}
+        names = [one["function"]["name"] for one in executor.definitions("bob")]
+        assert "notes_greet" not in names
+        assert "notes_greet" in [one["function"]["name"] for one in executor.definitions("ann")]
+        asyncio.run(enter(guard, "bob"))
+        assert (call("bob").result, call("ann").result) == ("hello", "hello")
+        assert len(sent_tokens(guard) - {""}) == 2
+        with Speaking(("https://sso.example", "eve")):  # who is ann to the policy, and somebody else
+            assert "rightcall login notes --person eve" in call("ann").content
+        assert len(sent_tokens(guard) - {""}) == 2
 
 
 def test_calls_that_come_while_the_server_starts_after_a_login_wait_for_it(pair: tuple[Provider, Guarded]) -> None:

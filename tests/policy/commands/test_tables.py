@@ -43,6 +43,12 @@ def test_every_command_has_its_answer(desk: Desk, name: str, step: int) -> None:
 
 
 @pytest.mark.promise("P-16")
+def test_where_a_program_is_told_to_write_counts(desk: Desk) -> None:
+    answers = [(row["command"], row["answer"], desk.judge(row["command"])[0]) for row in rows("outputs")]
+    assert [one for one in answers if one[1] != one[2]] == []
+
+
+@pytest.mark.promise("P-16")
 def test_every_line_of_the_starter_list_is_a_pattern() -> None:
     lines = [line.strip() for text in starter._LISTS.values() for line in text.split("\n") if line.strip()]
     assert len(lines) > 500

@@ -53,6 +53,31 @@ def test_what_powershell_reads_writes_and_starts_is_judged(tmp_path: Path) -> No
     assert shown == LINES
 
 
+HIDDEN = (
+    'gc "$(".env")"', "gc \"$('.env')\"", 'gc "$("." + "env")"', 'cat "$(gc ".env")"', 'gc "$($f = ".env"; $f)"',
+    '[IO.File]::ReadAllText("$(".env")")', 'gc "a/$("..")/.env"', "gc -Path:.env", 'gc -Path:"$(".env")"',
+    "gc -LiteralPath:'.env'", 'gc "$("$(".env")")"', 'gc "x" "$(".env")" "y"',
+)  # fmt: skip
+NESTED = dict.fromkeys(HIDDEN, "deny") | {
+    'ri -r "$("src")"': "ask", '"$(Remove-Item -Recurse src)"': "ask", 'echo "a""b $(ri -r src)"': "ask",
+    'gc "$([Text.Encoding]::UTF8.GetString([Convert]::FromBase64String("LmVudg==")))"': "ask",
+    'gc "$(@(".env")[0])"': "ask", "gc " + '"$(' * 300: "ask", 'gc "$(' + 'x"$(' * 900: "ask",
+    'Write-Host "Hello $("world")"': "allow", 'gc "$("README.md")"': "allow", "gc -Path:README.md": "allow",
+    'gc "$(Join-Path "src" "app.py")"': "allow", 'echo "it`$(gc .env)"': "allow", 'gc "' + "$(" * 99 + '"': "allow",
+    'echo "say ""hi"" $(Get-Date)"': "allow", "echo 'a \"$(gc .env)\"'": "allow",
+    'dotnet build "$("App").sln"': "allow",
+}  # fmt: skip
+
+
+def test_texts_within_texts_are_read_as_powershell_does(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    try:
+        shown = {line: desk.judge(["pwsh", "-c", line])[0] for line in NESTED}
+    finally:
+        desk.door.close()
+    assert shown == NESTED
+
+
 def test_its_own_tool_sees_through_what_powershell_starts(tmp_path: Path) -> None:
     place = Place.at(str(tmp_path))
     asked = {line: answer for line, answer in LINES.items() if answer != "deny"}

@@ -14,9 +14,9 @@ import pytest
 from rightcall.errors import ConfigError, PolicyError, StoreError, StoreFault
 from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import open_store, store_place
 from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.postgres.connection import connect, read_address
+from rightcall.record.premises import open_store, store_place
 from support.consoles import certificate
 from support.postgres import Server, versions
 from support.stores import add, records

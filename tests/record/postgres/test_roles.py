@@ -109,7 +109,7 @@ def test_people_whom_the_owner_added_log_in_and_out_of_a_node_that_appends(roles
 
 @pytest.mark.promise("I-08")
 def test_people_of_an_identity_provider_log_in_at_one_node_and_are_known_at_the_next(roles: Roles) -> None:
-    anna = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600)
+    anna = Identified("anna@example.org", "approve", "https://login.example.org", "a-1", 3600, "5eed")
     with closing(opened(roles.append)) as store:
         entered = store.transact(lambda tables: enter_identified(tables, anna, "login-1"))
         assert entered is not None

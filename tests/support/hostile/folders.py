@@ -87,6 +87,51 @@ def a_model_that_gets_headers(it: Trap) -> None:
 
 
 @trap
+def a_model_of_the_last_resort(it: Trap) -> None:
+    it.policy(f'[gate.llm]\nurl = "http://127.0.0.1:{it.port}/v1"\nkey_env = "CANARY"\nheaders = {{ x = "a" }}\n')
+
+
+@trap
+def a_program_that_gives_a_token(it: Trap) -> None:
+    it.policy(f'[servers.x]\nurl = "http://127.0.0.1:{it.port}/mcp"\ntoken_command = {it.starts}\n')
+
+
+@trap
+def a_login_of_each_caller_at_a_provider_of_its_own(it: Trap) -> None:
+    it.policy(
+        f'[servers.x]\nurl = "http://127.0.0.1:{it.port}/mcp"\nissuer = "http://127.0.0.1:{it.port}"\n'
+        'client_id = "c"\nclient_secret_env = "CANARY"\nper_caller = true\n'
+    )
+
+
+@trap
+def a_machine_that_shows_who_it_is(it: Trap) -> None:
+    it.policy(
+        f'[servers.x]\nurl = "http://127.0.0.1:{it.port}/mcp"\nlogin = "machine"\nclient_id = "c"\n'
+        f'assertion_file = "{it.outside}/precious.txt"\nexchange_url = "http://127.0.0.1:{it.port}/token"\n'
+    )
+
+
+@trap
+def a_token_of_the_environment(it: Trap) -> None:
+    it.policy(f'[servers.x]\nurl = "http://127.0.0.1:{it.port}/mcp"\ntoken_env = "CANARY"\n')
+
+
+@trap
+def a_provider_that_lets_anybody_in(it: Trap) -> None:
+    it.policy(
+        f'[identity]\nissuer = "http://127.0.0.1:{it.port}"\naudience = "x"\nclient_id = "c"\n'
+        'client_secret_env = "CANARY"\n[identity.map]\n"claim:sub=*" = { caller = "default", may = "approve" }\n'
+        '[console]\nhost = "0.0.0.0"\n'
+    )
+
+
+@trap
+def a_record_on_a_server(it: Trap) -> None:
+    it.policy(f'[store]\nurl = "postgresql://u@127.0.0.1:{it.port}/x"\n')
+
+
+@trap
 def the_last_stage(it: Trap) -> None:
     it.policy(f'{WRITES}[write]\nfolders = ["{it.outside}"]\n')
 

@@ -45,6 +45,8 @@ class Reply(Struct, frozen=True):
     length: int | None = None
     stalls_after: int | None = None
     dies: bool = False
+    until_closed: bool = False
+    """Whether the body is neither measured nor in chunks."""
 
     def but(self, **changes: Any) -> "Reply":
         return structs.replace(self, **changes)
@@ -91,7 +93,8 @@ async def send(
     for number, piece in enumerate(reply.pieces):
         if number and number == reply.stalls_after:
             await stall()
-        writer.write(piece if reply.length is not None else b"%x\r\n%b\r\n" % (len(piece), piece))
+        plain = reply.length is not None or reply.until_closed
+        writer.write(piece if plain else b"%x\r\n%b\r\n" % (len(piece), piece))
         await writer.drain()
     if reply.dies:
         await _die(writer)
@@ -104,6 +107,7 @@ async def send(
 
 def _head(reply: Reply) -> bytes:
     framing = "transfer-encoding: chunked" if reply.length is None else f"content-length: {reply.length}"
+    framing = "connection: close" if reply.until_closed else framing
     lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}", framing]
     lines += [f"{name}: {value}" for name, value in reply.headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -102,11 +102,12 @@ class Failure(Struct, frozen=True):
 
 class Dies(Struct, frozen=True):
     """The connection ends after so many events of the stream, or in the middle of an answer that is no stream. `half`:
-    half of the next event is sent as well."""
+    half of the next event is sent as well; `silent`: the end of the connection ends the body, as HTTP allows."""
 
     answer: Answer
     after: int = 1
     half: bool = False
+    silent: bool = False
 
 
 class Stalls(Struct, frozen=True):

@@ -219,7 +219,7 @@ def _dying(reply: Reply, fault: Dies) -> Reply:
         return reply.but(pieces=[pieces[0][: len(pieces[0]) // 2]], dies=True)
     last = pieces[fault.after]
     kept = pieces[: fault.after] + ([last[: len(last) // 2]] if fault.half else [])
-    return reply.but(pieces=kept, dies=True)
+    return reply.but(pieces=kept, dies=True, until_closed=fault.silent)
 
 
 def _raw(raw: Raw) -> Reply:

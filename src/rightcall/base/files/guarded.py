@@ -190,7 +190,8 @@ _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
 _ORDINARY = re.compile(r"[A-Za-z0-9_+=,()/.-]*[A-Za-z0-9_+=,()/-]")
 # these are compiled when first needed, which is hardly ever
-_ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/\\?#]*)?([^?#]*)"
+_ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/?#]*)?([^?#]*)"
+_ADDRESS_FROM_HERE = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix)://(?=[^/\\])"
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _ANY_VARIABLE = r"(?a:\$\{\w+:?[-=+]([^{}]*)\}|(?:(?<=[^/])(?:\$\{\w+\}|\$\w+)|\$\{\w+\}(?=[^./])))"
@@ -248,10 +249,11 @@ def _is_ordinary(written: str) -> bool:
     return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
 
 
-def names_if_straight(root: str, written: str) -> int:
+def names_if_straight(root: str, written: str, held: tuple[tuple[str, int, int], ...] = ()) -> int:
     """How many names the file has to which a path leads, where the path has one reading and leads from the root to just
     where its names say: 1 where nothing is there. Then the root is its own true folder too, and need not be followed:
-    most paths. 0 for any other."""
+    most paths. 0 for any other. `held`: folders, with device and number, of which whoever asks sees to it afterwards
+    that they are still the same."""
     if written[:1] == "/" or len(written) > LONGEST or not _is_ordinary(written):
         return 0
     whole = f"{root}/{written}"
@@ -260,7 +262,7 @@ def names_if_straight(root: str, written: str) -> int:
     try:
         found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
     except FileNotFoundError:
-        return 1 if _is_straight_above(root, whole) else 0
+        return 1 if _is_straight_above(root, whole, held) else 0
     except (OSError, ValueError):
         found = -1
     if found < 0:
@@ -276,7 +278,7 @@ def names_if_straight(root: str, written: str) -> int:
     return 1 if stat.S_ISDIR(seen.st_mode) else seen.st_nlink
 
 
-def _is_straight_above(root: str, whole: str) -> bool:
+def _is_straight_above(root: str, whole: str, held: tuple[tuple[str, int, int], ...]) -> bool:
     """The same for the folders above what is not there, of which the lower ones may not be there either. This is what a
     name costs that a model has made up, so the system is asked as little as can be."""
     above = whole.rpartition("/")[0]
@@ -294,7 +296,8 @@ def _is_straight_above(root: str, whole: str) -> bool:
             return False
         finally:
             os.close(found)
-    return _is_true(root)
+    seen = _TRUE.get(root)
+    return (seen is not None and (root, *seen) in held) or _is_true(root)
 
 
 def _is_true(folder: str) -> bool:
@@ -493,6 +496,11 @@ def _unmarked(path: str) -> str:
     return above + slash + re.split("[?#]", name, maxsplit=1)[0]
 
 
+def _cut(path: str) -> str:
+    """What stands before a query or a fragment of an address, wherever that begins: `x#L1/`."""
+    return re.split("[?#]", path, maxsplit=1)[0] if "?" in path or "#" in path else path
+
+
 def _opened_by_editor(path: str) -> str:
     """`vscode://file/srv/x` is `/srv/x`."""
     found = re.fullmatch(_EDITOR, path, re.DOTALL) if "://" in path else None
@@ -503,6 +511,18 @@ def _addressed(path: str) -> str:
     """`file:///srv/x?y` is `/srv/x`."""
     found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if ":" in path else None
     return path if found is None else found[1]
+
+
+def _joined(path: str) -> str:
+    """An address without the lines and tabs in it, which whoever reads addresses leaves out."""
+    plain = re.sub("[\t\r\n]", "", path)
+    return plain if plain != path and re.match(_ADDRESS, plain.lstrip()) else path
+
+
+def _addressed_from_here(path: str) -> str:
+    """`file://private/x` is `private/x` to whoever only takes the scheme away."""
+    found = re.match(_ADDRESS_FROM_HERE, path) if ":" in path else None
+    return path if found is None else path[found.end() :]
 
 
 def _decoded(path: str) -> str:
@@ -538,12 +558,12 @@ def _in_plain_signs(path: str) -> str:
 
 
 _WAYS = (
-    _bare, _expanded, _from_here, _without_variables, _addressed, _opened_by_editor, _unmarked, _decoded, _separated,
-    _trimmed, _in_plain_signs,
+    _bare, _expanded, _from_here, _without_variables, _joined, _addressed, _addressed_from_here, _opened_by_editor,
+    _unmarked, _cut, _decoded, _separated, _trimmed, _in_plain_signs,
 )  # fmt: skip
 
 
-_WAYS_WITHOUT_CUTS = tuple(way for way in _WAYS if way not in (_unmarked, _trimmed))
+_WAYS_WITHOUT_CUTS = tuple(way for way in _WAYS if way not in (_unmarked, _cut, _trimmed))
 _MOST_ROUNDS = 4
 _CLIMBS = r"\A/*(?:\.\./)+"
 

@@ -57,8 +57,6 @@ class Component(Struct, frozen=True):
 OUTSIDE = Component("path:outside", True, True)
 PLAIN = Component(None, False, False)
 
-_SEPARATOR = regex(r"[/\\]")
-"""A backslash separates nothing here, but on another system it does."""
 _ELSEWHERE = regex(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else r"(?:[A-Za-z]:)?\\")
 """`C:\\x` and `\\\\server\\x`: whole paths to whoever takes them for such. A folder called `C:` is one like any other
 where there are no drives."""
@@ -91,7 +89,9 @@ def component(name: str) -> Component:
     >>> component("README.md"), component("Prod.ENV").secret, component(".git").rule
     (Component(rule=None, secret=False, hidden=False), True, 'path:internal')
     """
-    if name.isascii() and "\\" not in name and ":" not in name and "\0" not in name and name:
+    if not name:  # between two slashes
+        return PLAIN
+    if name.isascii() and "\\" not in name and ":" not in name and "\0" not in name:
         low = name.lower()
         if (low[0] not in _FIRST or not low.startswith(_STARTS)) and (low[-1] not in _LAST or not low.endswith(_ENDS)):
             return PLAIN
@@ -122,15 +122,16 @@ def is_source(name: str) -> bool:
 
 @lru_cache(10_000)
 def _judged(name: str) -> Component:
-    if "\0" in name or _ELSEWHERE.match(name):
+    if "\0" in name or (("\\" in name or ":" in name) and _ELSEWHERE.match(name)):
         return OUTSIDE
     rule: str | None = None
     secret = hidden = False
-    for one in _readings_refused(name):
+    readings = _readings_refused(name)
+    for one in readings:
         if one.rstrip(" ") == ".." or (one == "." and name != "."):
             return OUTSIDE
         hidden |= _HIDDEN.match(one) is not None
-    for one in _readings_refused(name) if name.isascii() else _readings_refused(name) | _looks(name):
+    for one in readings if name.isascii() else readings | _looks(name):
         if one in REFUSED_FOLDERS:
             rule = "path:internal"
         elif one in SECRET_FOLDERS:
@@ -149,9 +150,10 @@ def _looks(name: str) -> set[str]:
 
 
 def _readings_refused(name: str) -> set[str]:
-    found = set(_SEPARATOR.split(folded(name)))
-    found |= {_UNSEEN.sub("", one) for one in found}
-    return found | {bare for one in found if (bare := _STREAM.sub("", one).rstrip(". "))}
+    found = set(folded(name).replace("\\", "/").split("/"))
+    if not name.isascii():
+        found |= {_UNSEEN.sub("", one) for one in found}
+    return found | {bare for one in found if (bare := (_STREAM.sub("", one) if ":" in one else one).rstrip(". "))}
 
 
 def _is_secret(name: str) -> bool:

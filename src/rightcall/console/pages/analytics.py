@@ -30,7 +30,7 @@ from rightcall.record.tables import Store, Tables
 PARTS: Final[Mapping[Part, str]] = {"tool": "tool", "model": "model", "provider": "provider", "caller": "caller"}
 _P = TypeVar("_P", Fit, Point)
 _LONGEST: Final = 200
-_MOST_NAMES: Final = 100
+_MOST_NAMES: Final = 40
 """Rows of a table on the page; an export has all."""
 
 

@@ -37,6 +37,7 @@ from rightcall.record.tables import AuditEntry, Tables, written
 from rightcall.record.verify import (
     Anchor,
     Verification,
+    Verified,
     anchor_text,
     last_verified,
     newest_fit,
@@ -116,12 +117,29 @@ class RecordRow(Struct, frozen=True):
 
 
 class Chain(Struct, frozen=True):
-    """How the chain stands, as far as a quick look tells."""
+    """How the chain stands, as far as a quick look and the last verification tell."""
 
     head: Anchor
     oldest: int
     checked: int
+    """How many of the newest were found right just now."""
     wrong: int | None
+    verified: Verified | None
+
+    @property
+    def all(self) -> int:
+        return self.head[0] - self.oldest + 1 if self.head[0] else 0
+
+    @property
+    def between(self) -> int:
+        """Records that neither the look nor the last verification has found right."""
+        known = self.verified.seq if self.verified is not None and self.verified.ok else self.oldest - 1
+        return max(0, self.head[0] - self.checked - max(known, self.oldest - 1))
+
+    @property
+    def is_broken(self) -> bool:
+        """What a verification found counts until the next one: it looks at more than hashes."""
+        return self.wrong is not None or (self.verified is not None and not self.verified.ok)
 
     @property
     def anchor(self) -> str:
@@ -131,20 +149,18 @@ class Chain(Struct, frozen=True):
 async def show(request: Request) -> Response:
     wanted = wanted_of(request)
 
+    verified = await asyncio.to_thread(last_verified, site_of(request).store)
+
     def work(tables: Tables) -> tuple[RecordPage, list[RecordRow], Chain]:
         page = page_of_records(tables, wanted.filter(tables.wall()), before=wanted.before, limit=LIMIT)
-        return page, [_row(tables, one) for one in page.records], _chain(tables)
+        chain = Chain(tables.head(), tables.oldest(), *newest_fit(tables, _QUICK), verified)
+        return page, [_row(tables, one) for one in page.records], chain
 
     page, rows, chain = await look(request, work)
-    verified = last_verified(site_of(request).store)
     return render(
-        request, "audit", verified=verified, rows=rows, older=page.before, wanted=wanted, chain=chain, kinds=KINDS,
-        periods=PERIODS, formats=tuple(FORMATS),
+        request, "audit", rows=rows, older=page.before, wanted=wanted, chain=chain, kinds=KINDS, periods=PERIODS,
+        formats=tuple(FORMATS),
     )  # fmt: skip
-
-
-def _chain(tables: Tables) -> Chain:
-    return Chain(tables.head(), tables.oldest(), *newest_fit(tables, _QUICK))
 
 
 def _row(tables: Tables, entry: AuditEntry) -> RecordRow:

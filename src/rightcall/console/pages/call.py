@@ -13,12 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rightcall.base.secrets import Redactor
 from rightcall.console.changes import find_change
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
+from rightcall.console.rules import RuleSource, source_of
 from rightcall.errors import RightCallError
 from rightcall.executor.guesses import LOOP, how_to_allow
 from rightcall.executor.toolbox import Equipped
@@ -91,7 +93,8 @@ async def show(request: Request) -> Response:
     one = found.call
     command, done = await asyncio.to_thread(lambda: (_command(one, site), find_change(site, one)))
     advice = await asyncio.to_thread(_advice, one, site) if one.decision in ("deny", "ask", "dry_run") else ""
-    return render(request, "call", view=found, command=command, done=done, advice=advice)
+    source = await asyncio.to_thread(_source, one, site)
+    return render(request, "call", view=found, command=command, done=done, advice=advice, source=source)
 
 
 async def _show_record(request: Request, number: int) -> Response:
@@ -229,6 +232,11 @@ def _find_tool(tool: str, site: Site) -> Equipped | None:
         return site.bench.toolbox(site.policy(), site.root).tools.get(tool)
     except RightCallError:
         return None
+
+
+def _source(found: CallRecord, site: Site) -> RuleSource | None:
+    policy = site.policy()
+    return source_of(found, policy, Redactor(site.store.key(), policy.settings.audit.redact))
 
 
 def _advice(found: CallRecord, site: Site) -> str:

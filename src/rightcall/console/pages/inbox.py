@@ -28,7 +28,15 @@ from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import SECOND, Approval, Grant
-from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition, give_grant
+from rightcall.record.admission import (
+    Reply,
+    answer,
+    answerable,
+    approval_of,
+    earlier_definition,
+    give_grant,
+    may_be_taken_back,
+)
 from rightcall.record.calls import call
 from rightcall.record.tables import Tables
 
@@ -47,7 +55,8 @@ class Listed(Struct, frozen=True):
     approval: Approval
     state: str
     left: str
-    rule: str
+    why: str
+    may_be_taken_back: bool
 
 
 async def show_all(request: Request) -> Response:
@@ -85,7 +94,8 @@ def _missing_logins(policy: Policy) -> list[MissingLogin]:
 
 
 def _listed(one: Approval, now: int) -> Listed:
-    return Listed(one, state_of(one, now), time_left(one.expires_at, now), one.why.partition(": ")[0])
+    rule, _, why = one.why.partition(": ")
+    return Listed(one, state_of(one, now), time_left(one.expires_at, now), why or rule, may_be_taken_back(one, now))
 
 
 async def show_one(request: Request) -> Response:
@@ -114,7 +124,8 @@ async def _show(request: Request, id: str, problem: str = "", status: int = 200)
     return render(
         request, "question", status, question=question, problem=problem, seal=_seal(site, visitor, question, now),
         drawn=now, terms=plain_arguments(question.approval), lengths=LENGTHS, uses=USES, record=record,
-        grant=grant, until="" if grant is None else time_left(grant.expires_at, now),
+        back=may_be_taken_back(question.approval, now), grant=grant,
+        until="" if grant is None else time_left(grant.expires_at, now),
         left=time_left(question.approval.expires_at, now),
     )  # fmt: skip
 
@@ -163,14 +174,17 @@ class Said(NamedTuple):
     seconds: str
     where: list[str]
     """Numbers of the arguments that must stay as they are: a name may hold what no page shows."""
+    takes_back: bool
+    """A no to a yes that was given before: only who presses that button means it."""
 
 
 def _read(form: Form) -> Said:
     word, drawn = form.one("answer"), form.one("drawn")
     return Said(
-        "denied" if word == "deny" else "approved", form.one("digest"), form.one("reason").strip()[:LONGEST_REASON],
+        "denied" if word in ("deny", "take back") else "approved", form.one("digest"),
+        form.one("reason").strip()[:LONGEST_REASON],
         int(drawn) if drawn.isascii() and drawn.isdecimal() and len(drawn) < 25 else 0, form.one("seal"),
-        word == "grant", form.one("uses"), form.one("seconds"), form.all("where"),
+        word == "grant", form.one("uses"), form.one("seconds"), form.all("where"), word == "take back",
     )  # fmt: skip
 
 
@@ -182,7 +196,7 @@ async def answer_one(request: Request) -> Response:
         told = "You may look, but not answer. Ask for it: rightcall people add NAME --may approve"
         return await _show(request, wanted, told, 403)
     form = await read_form(request)
-    if form.one("answer") not in ("approve", "deny", "grant"):
+    if form.one("answer") not in ("approve", "deny", "grant", "take back"):
         return await _show(request, wanted, "Nothing was answered: press one of the buttons.", 400)
     said = _read(form)
     try:
@@ -198,14 +212,17 @@ def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said
         raise AnswerError("your session has ended, or you may not answer any more")
     settings, now = site.policy().settings, site.store.clock.now()
     approval = approval_of(tables, id)
-    if approval.by:
+    if said.takes_back and approval.status == "used":
+        raise AnswerError(f"the call has run meanwhile, as record {approval.used_by}, so nothing can be taken back")
+    if approval.by and not (said.takes_back and may_be_taken_back(approval, now)):
         word = "denied" if approval.status == "denied" else "approved"
         raise AnswerError(f"{approval.by} has already {word} it, and an answer is given once")
-    answerable(approval, now)
+    if not said.takes_back:
+        answerable(approval, now)
     if said.word == "approved":
         _check_shown(site, visitor, approval, said, now)
     hide = Redactor(site.store.key(), settings.audit.redact).value
-    reply = Reply(said.word, visitor.name, said.digest, said.reason, hide, "console")
+    reply = Reply(said.word, visitor.name, said.digest, said.reason, hide, "console", said.takes_back)
     callers = tuple(settings.callers)
     answer(tables, id, reply, now, settings.approval.expires, callers)
     if said.grant:

@@ -33,6 +33,11 @@ class Waiting(Struct, frozen=True):
     approval: Approval
     left: str
 
+    @property
+    def why(self) -> str:
+        """Without the rule before it."""
+        return self.approval.why.partition(": ")[2] or self.approval.why
+
 
 class Bar(Struct, frozen=True):
     """One bar of a chart: its height from 0 to 100, and what it says."""
@@ -87,6 +92,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     audit: dict[str, Any] | None
     verified: Verified | None
     """When the chain was last verified."""
+    practises: bool
+    """Whether the calls are those of the practice client."""
 
 
 async def show(request: Request) -> Response:
@@ -136,6 +143,7 @@ def read_overview(tables: Tables, store: Store, sums: Sums, state: dict[str, Any
         servers=sorted(servers.items()),
         audit=state.get("audit"),
         verified=last_verified(store),
+        practises=bool(state.get("practice")),
     )
 
 

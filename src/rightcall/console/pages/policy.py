@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -14,18 +14,19 @@ from starlette.routing import Route
 
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
-from rightcall.console.bench import TooBusyError, added_policy, policy_file, policy_text
+from rightcall.console.bench import Added, TooBusyError, added_policy, policy_file, policy_text
 from rightcall.console.page import Page, Site, look, number_of, one_line, read_form, render, site_of
 from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
+from rightcall.console.rules import keys_in, lines_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
 from rightcall.executor.explain import Asked, Explanation, Served, explain, find_served, served_tools
 from rightcall.executor.question import time_left
 from rightcall.executor.toolbox import full_name
 from rightcall.hosts.hooks.wires import hosted
 from rightcall.policy.effects import line_to_add
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
 from rightcall.record.calls import CallFilter, CallRecord, Period, call, page_of_calls
@@ -37,73 +38,6 @@ _MOST_GRANTS: Final = 200
 _LONGEST: Final = 50_000
 """Characters of the arguments that are asked about."""
 _MOST_FORM: Final = 300_000
-
-# ── which line a rule comes from ──
-
-_WORDS: Final = ("write", "execute", "network")
-
-
-def _worded(effect: str) -> tuple[tuple[str, ...], ...]:
-    return ("policy", effect), ("callers", "*", effect), ("policy", "tools", "*", effect)
-
-
-_KEYS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "policy:deny": (("policy", "deny"),),
-    "policy:allow": (("policy", "allow"),),
-    "caller:deny": (("callers", "*", "deny"),),
-    "caller:allow": (("callers", "*", "allow"),),
-    "caller:only": (("callers", "*", "only"),),
-    "stage": (("policy", "stage"), ("callers", "*", "stage")),
-    "allowlist": (("policy", "stage"), ("callers", "*", "stage"), ("callers", "*", "only")),
-    "dry_run": (*_worded("write"), *_worded("execute"), *_worded("network")),
-    "limit:all": (("policy", "limits", "all"),),
-    "limit:caller": (("policy", "limits", "caller"), ("callers", "*", "limits")),
-    "limit:tool": (("policy", "limits", "tools", "*"),),
-    "approval:tool": (("policy", "approval", "tools"), ("servers", "*", "ask")),
-    "approval:confidence": (("policy", "approval", "confidence"),),
-    "approval:full": (("policy", "approval", "waiting"),),
-    "definition": (("policy", "approval", "definitions"),),
-    "path:deny": (("policy", "paths", "deny"),),
-    "path:dotfile": (("policy", "paths", "dotfiles"),),
-    "command:deny": (("policy", "commands", "deny"),),
-    "command:ask": (("policy", "commands", "ask"),),
-    "command": (("policy", "commands", "starter"),),
-    "url:deny": (("policy", "urls", "deny"),),
-    "url:ask": (("policy", "urls", "ask"),),
-    "quarantine": (("policy", "quarantine"),),
-    "loop": (("policy", "repeats"),),
-}  # fmt: skip
-"""Where a policy file says what a rule decides by; the longest beginning of the rule's name counts."""
-
-
-def keys_of(rule: str) -> tuple[tuple[str, ...], ...]:
-    """
-    >>> keys_of("limit:all:minute"), keys_of("approval:write")[0], keys_of("server:git"), keys_of("paused")
-    ((('policy', 'limits', 'all'),), ('policy', 'write'), (('servers', 'git'),), ())
-    """
-    head, _, rest = rule.partition(":")
-    if head in ("allow", "deny", "approval") and rest in _WORDS:
-        return _worded(rest)
-    if head == "server" and rest:
-        return (("servers", rest),)
-    parts = rule.split(":")
-    return next((_KEYS[one] for end in range(len(parts), 0, -1) if (one := ":".join(parts[:end])) in _KEYS), ())
-
-
-def lines_of(rule: str, lines: Mapping[KeyPath, int], rows: Sequence[str]) -> list[int]:
-    """The lines of a policy file that can have made a rule decide, in order: those of its keys, and where the rule
-    names a word, those that say it."""
-    wanted = keys_of(rule)
-    found = sorted({line for path, line in lines.items() if any(_fits(path, one) for one in wanted)})
-    head, _, rest = rule.partition(":")
-    word = rest if head == "stage" else {"deny": "deny", "allow": "allow", "approval": "ask"}.get(head, "")
-    if not word or (head != "stage" and rest not in _WORDS):
-        return found
-    return [line for line in found if f'"{word}"' in rows[line - 1]]
-
-
-def _fits(path: KeyPath, wanted: tuple[str, ...]) -> bool:
-    return len(path) == len(wanted) and all(one in (key, "*") for key, one in zip(path, wanted, strict=True))
 
 
 class Ruled(Struct, frozen=True):
@@ -131,6 +65,8 @@ class SourceLine(Struct, frozen=True):
 
 class PolicyView(Struct, frozen=True, kw_only=True):
     file: str
+    awaited: bool
+    """Whether it was added after the start, and so does not count yet."""
     problem: str
     in_force: bool
     standing: str
@@ -154,6 +90,8 @@ class Answered(Struct, frozen=True):
     found: Explanation | None = None
     problem: str = ""
     advice: str = ""
+    later: Explanation | None = None
+    """The same by a file that was added after the start."""
 
 
 # ── the page ──
@@ -183,16 +121,19 @@ async def ask(request: Request) -> Response:
     written = form.one("arguments").strip()
     caller, tool = (unspelled(form.one(name).strip()) for name in ("caller", "tool"))
     asked = Asked(caller or DEFAULT_CALLER, tool, written or None)
-    return await _show(request, asked, await _answered(site_of(request), asked))
+    site = site_of(request)
+    added = await asyncio.to_thread(added_policy, site.policy(), site.root)
+    return await _show(request, asked, await _answered(site, asked, None if added is None else added.policy))
 
 
-async def _answered(site: Site, asked: Asked) -> Answered:
+async def _answered(site: Site, asked: Asked, added: Policy | None) -> Answered:
     if not asked.tool:
         return Answered(asked, problem="Name a tool.")
     if not asked.caller.isprintable() or len(asked.arguments or "") > _LONGEST:
         return Answered(asked, problem=f"A caller has a printable name, and arguments at most {_LONGEST:,} characters.")
     try:
-        found = await site.bench.tried(lambda: _explained(site, asked))
+        found = await site.bench.tried(lambda: _explained(site, asked, site.policy()))
+        later = None if added is None else await site.bench.tried(lambda: _explained(site, asked, added))
     except TooBusyError:
         return Answered(asked, problem="This took too long, or other pages are busy. Try again in a moment.")
     except RightCallError as fault:
@@ -200,7 +141,7 @@ async def _answered(site: Site, asked: Asked) -> Answered:
             return Answered(asked, problem=_PASSED.format(escaped(asked.tool, 100)))
         return Answered(asked, problem=f"{escaped(str(fault), 500)}.")
     tool = found.tool.tool
-    return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects))
+    return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects), later=later)
 
 
 _PASSED: Final = (
@@ -213,8 +154,8 @@ def _only_passed(tables: Tables, tool: str) -> bool:
     return bool(page_of_calls(tables, CallFilter(tool=tool, status="proxied"), limit=1).calls)
 
 
-def _explained(site: Site, asked: Asked) -> Explanation:
-    toolbox = site.bench.toolbox(site.policy(), site.root)
+def _explained(site: Site, asked: Asked, policy: Policy) -> Explanation:
+    toolbox = site.bench.toolbox(policy, site.root)
     served = None if asked.tool in toolbox.tools else find_served(toolbox.policy, asked.tool, site.store)
     if (theirs := hosted(asked.tool).get(asked.caller)) is not None:
         served = Served("", asked.tool, theirs, asked.caller)
@@ -234,9 +175,9 @@ async def _show(
     site, period = site_of(request), period_of(request)
     now = site.store.clock.now()
     rules, grants = await look(request, lambda tables: (_counted(tables, period), _grants(tables, now)))
-    view = await asyncio.to_thread(_view, site, rules, period)
-    tools = await asyncio.to_thread(_names, site)
     added = await asyncio.to_thread(added_policy, site.policy(), site.root)
+    view = await asyncio.to_thread(_view, site, rules, period, added)
+    tools = await asyncio.to_thread(_names, site)
     return render(
         request, "policy", status, view=view, grants=grants, asked=asked, answered=answered, problem=problem,
         period=period, periods=PERIODS, tools=tools, added=added,
@@ -260,19 +201,21 @@ def _grants(tables: Tables, now: int) -> list[Given]:
     return [Given(one, time_left(one.expires_at, now)) for one in found[:_MOST_GRANTS]]
 
 
-def _view(site: Site, counted: Counted, period: Period) -> PolicyView:
-    policy = site.policy()
+def _view(site: Site, counted: Counted, period: Period, added: Added | None) -> PolicyView:
+    """With the file that was added after the start, where there is one: nothing was decided by its lines."""
+    policy = site.policy() if added is None or added.policy is None else added.policy
     text, in_force, problem = "", True, ""
     try:
         text, in_force = policy_text(policy)
     except PolicyError as fault:
         problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
-    keys = _keys(text) if in_force else {}
+    keys = keys_in(text) if in_force and added is None else {}
     rows = text.split("\n")
     rules = _ruled(counted, period, lambda rule: lines_of(rule, keys, rows))
     redactor = Redactor(site.store.key(), policy.settings.audit.redact)
     return PolicyView(
         file=policy_file(policy) or "",
+        awaited=added is not None,
         problem=problem,
         in_force=in_force,
         standing=policy.standing,
@@ -281,13 +224,6 @@ def _view(site: Site, counted: Counted, period: Period) -> PolicyView:
         more=max(0, len(rows) - _MOST_LINES),
         rules=rules,
     )
-
-
-def _keys(text: str) -> dict[KeyPath, int]:
-    try:
-        return key_lines(text)
-    except (ValueError, IndexError, RecursionError):  # it is not TOML: an edit that nobody took
-        return {}
 
 
 def _ruled(counted: Counted, period: Period, lines: Callable[[str], list[int]]) -> list[Ruled]:

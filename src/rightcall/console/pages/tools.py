@@ -175,20 +175,20 @@ def _listed(site: Site, seen: Seen) -> list[Listed]:
     for name in {*toolbox.tools, *served, *named, *seen.usage, *seen.asked}:
         one, known = toolbox.tools.get(name), seen.known.get(("tool", name))
         usage, server = seen.usage.get(name, _UNUSED), served.get(name)
-        offered, is_offered = _offered(toolbox, one, callers) if one is not None else _elsewhere(server, usage)
+        offered, is_offered = _offered(toolbox, one, callers) if one is not None else _elsewhere(server, usage, known)
         listed = Listed(
-            name, _source(one, server, usage), _effects(one), usage, offered, is_offered,
+            name, _source(one, server, usage, known), _effects(one), usage, offered, is_offered,
             known is not None and known.is_changed, waits.get(name, ""),
         )  # fmt: skip
         found.append(listed)
     return sorted(found, key=_place)
 
 
-def _source(one: Equipped | None, server: str | None, usage: Usage) -> str:
+def _source(one: Equipped | None, server: str | None, usage: Usage, known: Known | None) -> str:
     if server is not None:
         return f"server {server}"
     if one is None:
-        return "client" if usage.passed else "unknown"
+        return "client" if usage.passed else "unknown" if is_unknown(usage, known) else "a program"
     return "RightCall" if one.local is not None and one.local.about is not None else one.tool.source.replace(":", " ")
 
 
@@ -198,10 +198,17 @@ def _effects(one: Equipped | None) -> str:
     return ", ".join(sorted(one.tool.effects)) if one.tool.effects_declared else "not declared"
 
 
-def _elsewhere(server: str | None, usage: Usage) -> tuple[str, bool]:
+def is_unknown(usage: Usage, known: Known | None) -> bool:
+    """Whether nobody has such a tool: a program that brings functions of its own has told their definitions."""
+    return known is None and usage.success is None
+
+
+def _elsewhere(server: str | None, usage: Usage, known: Known | None) -> tuple[str, bool]:
     if server is not None:
         return "clients of the gateway", True
-    return ("its client runs it", True) if usage.passed else ("nobody: no tool here has this name", False)
+    if usage.passed or not is_unknown(usage, known):
+        return ("its client runs it" if usage.passed else "its program runs it"), True
+    return "nobody: no tool here has this name", False
 
 
 # ── who is offered what ──
@@ -411,7 +418,7 @@ def _view(site: Site, seen: Seen, name: str, latest: Latest) -> ToolView | None:
     return ToolView(
         name=name,
         is_known=one is not None or bool(about),
-        source=_source(one, None if listed is None else listed[0], usage),
+        source=_source(one, None if listed is None else listed[0], usage, known),
         description=text_lines(description) if description else [],
         effects=_effects(one),
         schema=json_lines(json.format(json.encode(schema)).decode()),

@@ -76,7 +76,7 @@ async function replaceParts() {
       if (node.innerHTML === part.innerHTML) continue;
       part.replaceWith(node);
       countDown(node);
-      if ("over" in node.dataset) for (const one of document.querySelectorAll("[data-answer] :is(button, input, select)")) one.disabled = true;
+      if ("over" in node.dataset) document.querySelectorAll("[data-answer]:not(.back)").forEach(disable);
     }
   } catch {
     // the server is gone: the stream says so
@@ -90,6 +90,9 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     button.lastChild.textContent = "Copied";
   });
 }
-for (const form of document.querySelectorAll("[data-answer]")) {
-  form.addEventListener("submit", () => setTimeout(() => form.querySelectorAll("button").forEach((one) => (one.disabled = true))));
+for (const form of document.querySelectorAll("[data-answer]")) form.addEventListener("submit", () => setTimeout(() => disable(form)));
+
+/** All that belongs to a form, also the buttons of the bar below it. */
+function disable(form) {
+  for (const one of form.elements) one.disabled = true;
 }

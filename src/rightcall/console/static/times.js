@@ -3,6 +3,7 @@
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const far = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const since = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
 function ago(moment, now) {
@@ -15,6 +16,7 @@ function ago(moment, now) {
 
 function written(moment, style, now) {
   if (style === "ago") return ago(moment, now);
+  if (style === "minute") return now - moment < 72000000 ? minute.format(moment) : far.format(moment);
   if (style === "time") return now - moment < 72000000 ? clock.format(moment) : far.format(moment);
   return day.format(moment);
 }

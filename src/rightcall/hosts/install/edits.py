@@ -38,6 +38,10 @@ class NotReadable(Exception):
         self.at = at
 
 
+class TooDeep(NotReadable):
+    """Valid as far as it was read, and nested deeper than anything that is edited here."""
+
+
 class Node(Struct, frozen=True):
     """A value in the text, from `start` up to `end`. In an object `keys` are the names of `children`, and `heads` where
     those names begin."""
@@ -94,7 +98,7 @@ def after_trivia(text: str, at: int) -> int:
 
 def _value(text: str, at: int, depth: int) -> Node:
     if depth > _DEEPEST:
-        raise NotReadable(f"it is nested more than {_DEEPEST} deep", at)
+        raise TooDeep(f"nested more than {_DEEPEST} levels deep", at)
     first = text[at : at + 1]
     if first == "{":
         return _object(text, at, depth)

@@ -94,7 +94,9 @@ class Judging:
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
         caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
         since = self._door.telemetry.now()
-        await self._made_ready(caller, space)
+        ready = self._table.version, self._door.current.digest
+        if self._ready.get((caller, space)) != ready:
+            await self._made_ready(caller, space, ready)
         if len(bytes(exchange.line)) <= BIG:
             passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space, context=context)
         else:
@@ -142,11 +144,8 @@ class Judging:
             f"'{whole}'", f"'{listed}'", 1
         )
 
-    async def _made_ready(self, caller: str, space: str) -> None:
+    async def _made_ready(self, caller: str, space: str, now: Ready) -> None:
         """The tools of one server for one caller; all calls that need them wait for the same work."""
-        now = self._table.version, self._door.policy.digest
-        if self._ready.get((caller, space)) == now:
-            return
         key = caller, space, now
         task = self._under_way.get(key)
         if task is None:
@@ -230,8 +229,7 @@ class Calls:
         return await self._run(passage, call, meant, upstream, exchange)
 
     async def read(self, exchange: Exchange) -> ToolCall:
-        """Raises Refused for what is no call, or can be read in two ways."""
-        called_by(exchange)
+        """Raises Refused for what is no call, or can be read in two ways. That it has a name was seen before."""
         call = await self._judging.read(exchange)
         if call is None or not isinstance(call.name, str):
             raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
@@ -419,7 +417,7 @@ class Calls:
         def forget() -> None:
             self._door.ended(passage, ok=False, error=NO_ANSWERS)
 
-        digest = self._door.policy.digest
+        digest = self._door.current.digest
 
         async def barred() -> Answer | None:
             again = await self._barred(digest, call, meant, exchange)
@@ -459,7 +457,7 @@ class Calls:
             return task
         tell_result(exchange.span, answer, passage.arguments, self._door.redactor)
         outcome = outcome_of(answer.result, answer.error)
-        await self._door.aended(
+        self._door.ended(
             passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began,
             answer=outcome.answer,
         )  # fmt: skip

@@ -14,9 +14,10 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
@@ -28,7 +29,7 @@ from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ToolFailure
 from rightcall.executor.calls import identity_now
 from rightcall.executor.door import Door
-from rightcall.executor.toolbox import other_names
+from rightcall.executor.toolbox import Missing, other_names
 from rightcall.mcp.gateway.forward import asks, era_of
 from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.names import ToolEntry
@@ -38,6 +39,7 @@ from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, 
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow, Session, SessionExpired, spawn
 from rightcall.mcp.upstream import Opening, Upstream, envelope_for, headers_for
+from rightcall.policy.types import caller_for
 from rightcall.record.notes import remember_tools
 
 ABILITIES: Final = (
@@ -110,8 +112,7 @@ class SharedGateway:
         self._numbers = count(1)
         self._group_of: dict[Client, Group] = {}
         """Of clients that have shaken hands: they stay with the servers that they were introduced to."""
-        self._known: dict[str, dict[Group, Mapping[str, Any]]] = {}
-        self._knowing = threading.Lock()
+        self._known = Known(door)
         self._groups: dict[Group, Gateway] = {}
         self._used: dict[Group, float] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -191,9 +192,7 @@ class SharedGateway:
         gateway = self._groups.pop(group)
         self._recorded += gateway.recorded
         self._used.pop(group, None)
-        with self._knowing:
-            for known in self._known.values():
-                known.pop(group, None)
+        self._known.forget(group)
         spawn(self._closing, gateway.aclose())
 
     # what clients ask
@@ -281,7 +280,7 @@ class SharedGateway:
         if not any(one.per_caller for one in self.door.policy.servers.values()):
             return group
         issuer, subject = identity_now()
-        return replace(group, caller=f"{issuer}#{subject}" if issuer else caller)
+        return replace(group, caller=caller_for(issuer, subject) if issuer else caller)
 
     def _has_room(self, group: Group) -> bool:
         if group in self._groups or group.own > 0:
@@ -300,28 +299,40 @@ class SharedGateway:
         return gateway
 
     def _gateway(self, group: Group, news: Callable[[str], None]) -> Gateway:
-        def know(definitions: list[Any], space: str) -> None:
-            self._know(group, definitions, space)
-
-        shared = Shared(self._tasks, know, group.era, alone=group.own > 0, place=self._place.name)
+        shared = Shared(
+            self._tasks, partial(self._known.take, group), group.era, alone=group.own > 0, place=self._place.name
+        )
         opening, named = self._place.opening, "" if group.own else json.encode(group).decode()
         open_link = self._open_link if opening is None else opening(named)
         if group.caller:
             open_link = for_caller(open_link, group.caller)
         return Gateway(self.door, open_link, capabilities=_describe_abilities(group), news=news, shared=shared)
 
-    def _know(self, group: Group, definitions: list[Any], space: str) -> None:
-        """The door knows every tool that any client may see. Called in threads: one at a time, so that what is known
-        last is what was learnt last."""
+
+class Known:
+    """What the door knows of tools that several find each in their own way: every one that any of them may see."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._of: dict[str, dict[Hashable, dict[str, Any]]] = {}
+        self._knowing = threading.Lock()
+
+    def take(self, whose: Hashable, definitions: list[Any], space: str) -> None:
+        """Called in threads: one at a time, so that what is known last is what was learnt last."""
         with self._knowing:
-            known = self._known.setdefault(space, {})
-            known.pop(group, None)
-            known[group] = {str(mapping(one).get("name")): one for one in definitions}
+            known = self._of.setdefault(space, {})
+            known.pop(whose, None)
+            known[whose] = {str(mapping(one).get("name")): one for one in definitions}
             joined: dict[str, Any] = {}
             for one in known.values():
                 joined |= one
-            self.door.know(list(joined.values()), space)
-            remember_tools(self.door.store, space, joined.values())  # for the hooks of hosts that use the same server
+            self._door.know(list(joined.values()), space)
+            remember_tools(self._door.store, space, joined.values())  # for the hooks of hosts with the same server
+
+    def forget(self, whose: Hashable) -> None:
+        with self._knowing:
+            for known in self._of.values():
+                known.pop(whose, None)
 
 
 def _called(group: Group) -> str:
@@ -392,19 +403,29 @@ _CALL: Final = "tools/call"
 
 
 class ServerSource:
-    """`own` tells the names of the executor's other tools, `reach` how servers are reached. Nothing is started before
-    it is asked for."""
+    """Of one caller, where each has its own; else of all. `own` tells the names of the executor's other tools, `reach`
+    how servers are reached, `known` takes what all of them find. Nothing is started before it is asked for."""
 
-    def __init__(self, door: Door, own: Callable[[], Iterable[str]], reach: Opening | None = None) -> None:
+    def __init__(self, door: Door, own: _Names, reach: Opening, known: Known, caller: str = "") -> None:
         self._door = door
-        self._reach = reach or open_link
-        self._own = _Names(own)
+        self._reach = for_caller(reach, caller) if caller else reach
+        self._own = own
+        self._known = known
+        self._caller = caller
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._gateway: Gateway | None = None
         self._is_closed = False
+
+    @classmethod
+    def maker(
+        cls, door: Door, own: Callable[[], Iterable[str]], reach: Opening | None = None
+    ) -> Callable[[str], ServerSource]:
+        """Makes the source of a caller; empty: that of all."""
+        names, known = _Names(own), Known(door)
+        return lambda caller: cls(door, names, reach or open_link, known, caller)
 
     @property
     def version(self) -> int:
@@ -420,7 +441,7 @@ class ServerSource:
         pairs = [(space, name) for space in spaces for name in table.of(space)]
         return {wire: pair for pair in pairs if (wire := table.wire(*pair)) is not None}
 
-    def away(self) -> Mapping[str, str]:
+    def away(self) -> Mapping[str, Missing]:
         upstreams = [] if self._gateway is None else self._gateway.upstreams()
         return {one.name: _why(one) for one in upstreams if one.session is None}
 
@@ -470,6 +491,7 @@ class ServerSource:
         """The gateway, with the servers that the policy has at this moment."""
         if self._gateway is None:
             self._gateway = Gateway(self._door, self._reach, capabilities={}, own=self._own, news=log.info)
+            self._gateway.know = partial(self._known.take, self._caller)
         self._gateway.start()
         return self._gateway
 
@@ -548,12 +570,12 @@ def _plain(server: str, answer: Answer) -> Any:
     return "\n".join(texts) if len(texts) == len(pieces) else pieces
 
 
-def _why(upstream: Upstream) -> str:
+def _why(upstream: Upstream) -> Missing:
     if upstream.awaits_login:
-        return f"cannot be used: {upstream.problem}"
+        return Missing(f"cannot be used: {upstream.problem}", awaits_login=True)
     if upstream.state == "starting" and not upstream.problem:
-        return "has not started yet"
-    return f"is not running: {upstream.problem or 'it was not started'}"
+        return Missing("has not started yet")
+    return Missing(f"is not running: {upstream.problem or 'it was not started'}")
 
 
 class _Names:

@@ -55,6 +55,7 @@ from rightcall.policy.commands.listings import (
     sources_of,
 )
 from rightcall.policy.commands.network import CONNECTS, Brought, addresses
+from rightcall.policy.commands.outputs import read_by_console, writes_to
 from rightcall.policy.commands.paths import (
     MOST_PATHS,
     Use,
@@ -74,8 +75,6 @@ from rightcall.policy.commands.runs import (
     SECRET_NAME,
     RuleHit,
     Run,
-    read_by_console,
-    writes_to,
 )
 from rightcall.policy.commands.scanner import ReadingBudget
 from rightcall.policy.commands.shell import Redirect, Simple

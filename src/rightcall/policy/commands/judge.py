@@ -16,6 +16,7 @@ from rightcall.policy.commands.actions import (
     is_sql_client,
     named_production,
 )
+from rightcall.policy.commands.aliases import aliased
 from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, read_editor
 from rightcall.policy.commands.findings import CANNOT, Findings
 from rightcall.policy.commands.git import (
@@ -61,6 +62,7 @@ from rightcall.policy.commands.listings import (
     secret_in,
 )
 from rightcall.policy.commands.network import obeyed_files, recipes_in
+from rightcall.policy.commands.outputs import OUTPUT_VARIABLES
 from rightcall.policy.commands.paths import (
     found_words,
     is_plain,
@@ -205,6 +207,8 @@ class Judge(Findings):
                 self.script(inner.code.value, command.folders, depth + 1)
             elif inner.code is not None and inner.code.value == HOLE and value.known:
                 self._asks("runs", f"{name}={value.value}")
+        if command.words and name.casefold() in OUTPUT_VARIABLES:  # `GOBIN=/usr/local/bin go install`
+            self.see(value, command.folders, "writes")
         for word in parts(value):
             if "/" in word.value or word.value.startswith("."):
                 self.see(word, command.folders)
@@ -255,7 +259,8 @@ class Judge(Findings):
     def _starts(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """The programs and the code that a program starts."""
         inners = () if command.opened and run.program in OPENED else inner_of(run.program, run.arguments)
-        for inner in (*inners, *tails(run.program, run.arguments)):
+        named = aliased(run, self._folders_of(run), self.place.home) if run.program == "git" else ()
+        for inner in (*inners, *tails(run.program, run.arguments), *named):
             folders = run.folders
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)

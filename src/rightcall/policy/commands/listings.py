@@ -11,9 +11,10 @@ from typing import NamedTuple
 from rightcall.base.files.rules import component, is_source
 from rightcall.base.text import regex
 from rightcall.policy.commands.inline import codes
+from rightcall.policy.commands.outputs import writes_to
 from rightcall.policy.commands.paths import is_plain, is_text_only, search_starts, searched_for
 from rightcall.policy.commands.places import Place
-from rightcall.policy.commands.runs import RuleHit, Run, is_meant, option_value, writes_to
+from rightcall.policy.commands.runs import RuleHit, Run, is_meant, option_value
 from rightcall.policy.commands.shell import Redirect, Simple, printed
 from rightcall.policy.commands.words import HOLE, Word, basename
 

@@ -9,6 +9,7 @@ from msgspec import DecodeError, json
 
 from rightcall.base.text import regex
 from rightcall.policy.commands.inline import interpreter
+from rightcall.policy.commands.outputs import writes_to
 from rightcall.policy.commands.paths import is_plain
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.runs import (
@@ -20,7 +21,6 @@ from rightcall.policy.commands.runs import (
     is_meant,
     option_value,
     options_of,
-    writes_to,
 )
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.urls import Address, canonical_host, parsed

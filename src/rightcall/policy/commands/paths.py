@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 from rightcall.base.files.guarded import NOWHERE, follow
 from rightcall.base.files.rules import component
 from rightcall.base.text import regex
+from rightcall.policy.commands.outputs import gives_pattern
 from rightcall.policy.commands.places import Place, is_cut, names_in
-from rightcall.policy.commands.runs import Run, action_at, gives_pattern, option_value
+from rightcall.policy.commands.runs import Run, action_at, option_value
 from rightcall.policy.commands.words import HOLE, WILD, Word, could_be
 
 _TEXT_ONLY = frozenset(

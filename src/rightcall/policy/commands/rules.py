@@ -34,6 +34,7 @@ from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
 from rightcall.policy.commands.listings import link_rules
 from rightcall.policy.commands.network import bucket_rules, copy_rules, lookup_rules, netcat_rules, ssh_rules
+from rightcall.policy.commands.outputs import unpacks, writes_to
 from rightcall.policy.commands.packages import PACKAGING, is_known_image, package_rules
 from rightcall.policy.commands.paths import expanded, search_starts, searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk, names_in
@@ -43,9 +44,7 @@ from rightcall.policy.commands.runs import (
     Run,
     options_of,
     seeks_secrets,
-    unpacks,
     why_dangerous,
-    writes_to,
 )
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.starter import programs

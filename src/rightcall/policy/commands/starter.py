@@ -483,6 +483,8 @@ _LISTS: dict[Kind, str] = {
         firebase login:ci|functions:config:get
         npm token
         npm config get *token*|*password*|*_auth*
+        yarn config get *Token*|*token*|*Auth*|*auth*
+        rclone config show|dump
         terraform|tofu output -json|-raw|--json|--raw
         terraform|tofu state pull|show
         pulumi config|stack get|output|export --show-secrets

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.words import HOLE
+from rightcall.policy.commands.words import HOLE, UnreadableLine
 
 EMPTIES = "[empties]"
 HIDES = "[hides]"
@@ -55,6 +55,7 @@ _ENDS_FILE = frozenset(("delete", "moveto", "kill"))
 _OPERATOR = regex(r"(?i)-(?:join|f|[ci]?replace|[ci]?split|as)")
 _MAKES_TEXT = regex(r"(?i)-(?:join|f|[ci]?replace|[ci]?split)|\[char|\]::|\[-?\d+(?:\.\.-?\d+)?\]\Z|\.[a-z]+\Z")
 _BEGINS_EXPRESSION = regex(r"[$\[@\d]|-(?i:join|split|not)\b")
+_PARAMETER = regex(r"(-[A-Za-z]\w*):")
 _ASSIGNED = regex(r"\$(?:script:|global:|local:)?([A-Za-z_][\w:]*)([-+*/]?=)?")
 _FILE_COMMANDS = frozenset(
     ("get-content", "select-string", "remove-item", "clear-content", "copy-item", "move-item", "set-content",
@@ -64,6 +65,7 @@ _PASSES_NAMES = frozenset(("get-childitem", "get-item", "resolve-path", "convert
 _NULL = frozenset(("nul", "$null", "/dev/null", ""))
 _LONGEST_HELD = 300
 """Of a text in a variable: one that doubles itself would fill the memory."""
+_LONGEST_INNER = 20_000
 _MOST_OPEN = 200
 """Brackets in one another."""
 
@@ -110,12 +112,26 @@ class _Powershell:
         self.aliases: dict[str, str] = {}
         self.open: list[_Statement] = []
         self.now = _Statement()
+        self.inner = 0
+        """Characters of code in texts."""
         self.last: list[str] = []
         """The command in the brackets before: `(Get-Item x).Delete()`."""
 
     def read(self, text: str) -> list[Command]:
-        for found in _TOKEN.finditer(text):
+        self._feed(text, 0)
+        while self.open:
+            self._close()
+        self._end("")
+        return self.found
+
+    def _feed(self, text: str, floor: int) -> None:
+        """All tokens of a text; `floor` are the brackets that it stands in, and cannot close."""
+        at = 0
+        while (found := _TOKEN.match(text, at)) is not None:
             kind, value = found.lastgroup or "", found.group()
+            if value[0] == '"':
+                kind, value = "double", text[at : _end_of_text(text, at)]
+            at += len(value)
             if kind in ("blank", "comment", "merge", "odd"):
                 self.now.glued = False
             elif kind == "into":
@@ -123,23 +139,17 @@ class _Powershell:
             elif kind == "open" and len(self.open) < _MOST_OPEN:
                 self.open.append(self.now)
                 self.now = _Statement()
-            elif kind == "close" and self.open:
+            elif kind == "close" and len(self.open) > floor:
                 self._close()
             elif kind in ("end", "pipe", "open", "close"):
                 self._end(value)
             else:
                 self._piece(kind, value)
-        while self.open:
-            self._close()
-        self._end("")
-        return self.found
 
     # ── pieces ──
 
     def _piece(self, kind: str, value: str) -> None:
         now = self.now
-        if kind == "double":
-            self._inside(value)
         if now.into:
             now.outputs.append(self._unquote(kind, value))
             now.into = False
@@ -165,7 +175,13 @@ class _Powershell:
         if now.is_expression:
             self._expression(kind, value)
         else:
-            self._word(self._unquote(kind, value))
+            named = _PARAMETER.match(value) if kind == "word" and now.words else None
+            if named is not None:  # `-Path:x` is `-Path x`
+                self._word(named[1])
+                now.glued = False
+                value = value[named.end() :]
+            if value:
+                self._word(self._unquote(kind, value))
 
     def _assigns(self, name: str, sign: str) -> None:
         """`$x = …`: what follows is judged as if it stood alone."""
@@ -215,14 +231,30 @@ class _Powershell:
     def _unquote(self, kind: str, value: str) -> str:
         if kind == "single":
             return value[1:-1].replace("''", "'")
-        return _unescape(value[1:-1] if kind == "double" else value, self.known)
+        if kind != "double":
+            return _unescape(value, self.known)
+        inside, pieces, at = value[1:].removesuffix('"').replace('""', '`"'), list[str](), 0
+        while (begun := _next_code(inside, at)) >= 0:
+            end = _end_of_brackets(inside, begun + 1)
+            pieces += [_unescape(inside[at:begun], self.known), self._code(inside[begun + 2 : end - 1])]
+            at = end
+        return "".join([*pieces, _unescape(inside[at:], self.known)])
 
-    def _inside(self, text: str) -> None:
-        """`"$(command)"`."""
-        for code in re.findall(r"\$\(([^()]{1,2000})\)", text)[:50]:
-            inner = _Powershell()
-            inner.known = dict(self.known)
-            self.found += inner.read(code)
+    def _code(self, code: str) -> str:
+        """What `$(code)` in a text stands for; its commands are found like any other."""
+        self.inner += len(code)
+        if self.inner > _LONGEST_INNER or len(self.open) >= _MOST_OPEN:
+            raise UnreadableLine("it is nested too deeply")
+        self.open.append(self.now)
+        self.now, floor = _Statement(), len(self.open)
+        self._feed(code, floor)
+        while len(self.open) > floor:
+            self._close()
+        inner, self.now = self.now, self.open.pop()
+        self._finish(inner)
+        values = self._value(inner)
+        self.now.hidden |= _is_hidden(inner, values)
+        return HOLE if values is None else " ".join(values)
 
     # ── brackets ──
 
@@ -230,6 +262,10 @@ class _Powershell:
         inner, outer = self.now, self.open.pop()
         self._finish(inner)
         self.now = outer
+        self._take(inner, self._value(inner))
+
+    def _value(self, inner: _Statement) -> list[str] | None:
+        """What stands in brackets gives, None where nobody knows."""
         values = _evaluate(inner.items) if inner.is_expression else None
         if inner.is_expression is False:
             self.last = _name_command(inner.words)
@@ -239,14 +275,14 @@ class _Powershell:
                 values = ["/".join(values)]
         elif inner.is_expression is None:
             values = []
-        self._take(inner, values)
+        return values
 
     def _take(self, inner: _Statement, values: list[str] | None) -> None:
         """What stood in brackets, as a part of what stands around them."""
         outer = self.now
         before = outer.items[-1] if outer.items else None
         called = before is not None and before[:1] in ".[" and len(before) > 1
-        hidden = inner.hidden or (values is None and bool(inner.is_expression) and len(inner.items) > 1)
+        hidden = _is_hidden(inner, values)
         if called and before is not None:
             outer.items.pop()
             self._call(before, values)
@@ -336,6 +372,47 @@ class _Powershell:
             self.found.append(([EMPTIES, written[0]], now.fed))
         if program == "start-process" and len(written) > 1:
             self.found.append(([written[0].casefold(), *re.split(r"[\s,]+", " ".join(written[1:]))], now.fed))
+
+
+def _is_hidden(inner: _Statement, values: list[str] | None) -> bool:
+    """Whether an expression makes a text that nobody can follow."""
+    return inner.hidden or (values is None and bool(inner.is_expression) and len(inner.items) > 1)
+
+
+def _end_of_text(text: str, at: int) -> int:
+    """Where a text in double quotes ends that begins here; `$(…)` in it may hold texts of its own."""
+    at += 1
+    while at < len(text):
+        if text[at] == "`" or text.startswith('""', at):
+            at += 2
+        elif text[at] == '"':
+            return at + 1
+        else:
+            at = _end_of_brackets(text, at + 1) if text.startswith("$(", at) else at + 1
+    return len(text)
+
+
+def _end_of_brackets(text: str, at: int) -> int:
+    """Where brackets end that begin here, whatever texts are in them."""
+    deep = 0
+    while at < len(text):
+        if text[at] == '"':
+            at = _end_of_text(text, at)
+            continue
+        if text[at] == "'":
+            at = text.find("'", at + 1) % (len(text) + 1)  # one that does not end goes on to the end
+        deep += {"(": 1, ")": -1}.get(text[at : at + 1], 0)
+        at += 2 if text[at : at + 1] == "`" else 1
+        if not deep:
+            return at
+    return len(text)
+
+
+def _next_code(text: str, at: int) -> int:
+    """Where the next `$(` stands; -1 for none. One behind a backtick is text."""
+    found = regex(r"(?:`.|[^`$]|\$(?!\())*").match(text, at)
+    end = found.end() if found is not None else at
+    return end if text.startswith("$(", end) else -1
 
 
 def _is_keyword(word: str) -> bool:

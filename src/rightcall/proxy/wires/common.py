@@ -134,7 +134,7 @@ class Event:
 WireName = Literal["openai_chat", "openai_responses", "anthropic", "ollama"]
 Choice = Literal["auto", "none", "required"]
 
-FaultKind = Literal["unreachable", "timeout", "broken", "too_large", "refused", "internal"]
+FaultKind = Literal["unreachable", "timeout", "broken", "too_large", "refused", "internal", "stopped"]
 """What went wrong between us and the model's server."""
 
 
@@ -148,6 +148,8 @@ class Asked(Struct, frozen=True):
     choice: Choice = "auto"
     """Whether the model may or must call a tool; a certain one that it must call counts as required."""
     answers: int = 1
+    limit: int | None = None
+    """The most tokens of an answer."""
 
 
 class Usage(Struct, frozen=True):
@@ -204,6 +206,8 @@ class Wire(ABC):
     """What the paths end with at which a model is asked over this API."""
     prefix = "call_"
     """What the ids of calls begin with, as the API shapes them."""
+    text_arguments = False
+    """Whether arguments are JSON text, not an object."""
     streams = False
     """Whether an answer is streamed where the request does not say."""
     counts = ("prompt_tokens", "completion_tokens")
@@ -220,7 +224,7 @@ class Wire(ABC):
             return None
         stream = request.stream is True or (self.streams and request.stream is not False)
         choice, answers = self.choice(request.tool_choice), a_number(request.n) or 1
-        return Asked(str(request.model), stream, raw_list(request.tools), choice, answers)
+        return Asked(str(request.model), stream, raw_list(request.tools), choice, answers, request.limit)
 
     def choice(self, given: Any) -> Choice:
         """What the request's `tool_choice` says; this one says nothing."""
@@ -290,6 +294,17 @@ class Requested(msgspec.Struct):
     tools: msgspec.Raw = msgspec.Raw()
     tool_choice: Any = None
     n: Any = None
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    max_output_tokens: Any = None
+    options: Any = None
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens of an answer, whatever its API calls them; Ollama's -1 is none."""
+        named = (self.max_tokens, self.max_completion_tokens, self.max_output_tokens)
+        given = (*named, (an_object(self.options) or {}).get("num_predict"))
+        return min((one for one in map(a_number, given) if one is not None and one > 0), default=None)
 
 
 _requested = msgspec.json.Decoder(Requested)

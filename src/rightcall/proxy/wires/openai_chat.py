@@ -311,6 +311,7 @@ class OpenAIChat(Wire):
 
     name = "openai_chat"
     path = "/chat/completions"
+    text_arguments = True
 
     def choice(self, given: Any) -> Choice:
         if given == "none":
@@ -429,7 +430,5 @@ def _legacy_written(message: Object, delta: Delta) -> None:
 
 def _rewritten(given: Object, call: Call) -> Object:
     function = an_object(given.get("function")) or {}
-    arguments: Any = call.arguments
-    if not isinstance(function.get("arguments"), dict):  # a server that sends objects has clients that expect them
-        arguments = arguments_text(arguments)
-    return {**given, "id": call.id, "function": {**function, "name": call.name, "arguments": arguments}}
+    written = {**function, "name": call.name, "arguments": arguments_text(call.arguments)}
+    return {**given, "id": call.id, "function": written}

@@ -314,6 +314,7 @@ class OpenAIResponses(Wire):
     """`/v1/responses`."""
 
     name = "openai_responses"
+    text_arguments = True
     path = "/responses"
     counts = COUNTS
 

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ from msgspec.structs import replace
 
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import INTERVAL, PolicyInForce, PolicyWatch
-from rightcall.server.app import has_terminal, is_reload
+from rightcall.server.app import PATIENCE, has_terminal, is_reload
 from rightcall.server.workers.accepting import Board
 from rightcall.server.workers.figures import Figures
 from rightcall.server.workers.frames import Frames
@@ -125,6 +126,7 @@ class Parent:
         self._numbers = count(1)
         self._stopping = asyncio.Event()
         self._heard: int | None = None
+        self._heard_at = 0.0
         self._pause = 0.0
         self._renewing = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -323,9 +325,9 @@ class Parent:
         if is_reload(number, had_terminal):
             self._spawn(self._renew())
         elif self._heard is None:
-            self._heard = number
+            self._heard, self._heard_at = number, monotonic()
             self._stopping.set()
-        elif number == signal.SIGINT:
+        elif monotonic() - self._heard_at > PATIENCE.get(number, inf):
             self._broadcast(NOW)
 
     async def _renew(self) -> None:

@@ -1,0 +1,142 @@
+"""RC302, RC303: the form of a value that only the text gives, by a name that JSON Schema knows or by a pattern.
+
+A text that allows another form beside it, or tells of one case alone, promises nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.choices import choices_in, is_example
+from rightcall.lint.definitions import Argument
+from rightcall.lint.findings import Hit, quote_name, quote_text
+
+
+def is_free(argument: Argument) -> bool:
+    """A string, or a list of strings, of which the schema says nothing more."""
+    schema = argument.item if argument.kind == "array" else argument.schema
+    kinds = schema.get("type")
+    free = not {"enum", "const", "pattern", "format", "anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+    return free and (kinds == "string" or (kinds is None and argument.kind == ""))
+
+
+_OTHER_FORMS: Final = re.compile(
+    r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
+    r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
+    r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
+    r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
+    r"[`'\")] or [`'\"(]|\b(?:or|use) (?:[`'\"]|YYYY)",
+    re.IGNORECASE,
+)
+"""The value may have another form as well."""
+IS_CASE: Final = re.compile(
+    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$", re.IGNORECASE
+)
+"""What stands behind it counts in one case alone: `For a date: ISO 8601`."""
+_LOCAL_TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
+    r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH",
+    re.IGNORECASE,
+)
+"""A time without a zone, which the format `date-time` refuses."""
+_FORMATS: Final = (
+    ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
+    ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
+                        r"\bdate in ISO[- ]?(?:8601)? format\b")),
+    ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
+                             r"timestamp)\b|\bISO format\b", re.IGNORECASE)),
+    ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
+                         r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
+    ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
+                       r"public |https? )*UR[LI]\b|\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|"
+                       r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
+                       r"[`'\"]?https?)", re.IGNORECASE)),
+    ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
+                        r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+                        r"\bx{8}-x{4}-", re.IGNORECASE)),
+    ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
+)  # fmt: skip
+_PATTERNS: Final = (
+    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
+    ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
+    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
+                              r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|"
+                              r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
+    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
+                              r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
+    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b|\b24-hour format\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
+                    r"YYYY/MM/DD)\b")),
+    ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
+                    r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
+    ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
+                    r"ASCII )?(?:letters|alphanumeric|digits)\b|\b(?:alphanumeric|digits|"
+                    r"lower-?case)(?: characters)? only\b|\bmust (?:only )?(?:contain|be|"
+                    r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
+                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
+                    r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
+                    r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
+)  # fmt: skip
+
+
+def find_form(argument: Argument, text: str) -> Iterator[Hit]:
+    if not is_free(argument) or _OTHER_FORMS.search(text) or choices_in(text, argument.name):
+        return
+    for name, pattern in _FORMATS:
+        found = pattern.search(text)
+        if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
+            continue
+        if IS_CASE.search(text[: found.start()]) is None:
+            yield _formatted(argument, name, found[0], text)
+        return
+    sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
+    for pattern, told in _PATTERNS:
+        found = told.search(text)
+        if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
+            if sized or IS_CASE.search(text[: found.start()]):
+                return
+            shown = pattern and not ("#" in pattern and _BARE_HEX.search(text))
+            advice = f'add "pattern": "{pattern}"' if shown else _PATTERN_ADVICE
+            yield Hit(
+                "RC303",
+                f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
+                advice,
+                argument.path,
+            )
+            return
+
+
+_PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"
+_BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
+
+
+def _formatted(argument: Argument, name: str, found: str, text: str) -> Hit:
+    """The finding for a format that JSON Schema has a name for; times without a zone need a pattern instead."""
+    shown, told = quote_name(argument.name), quote_text(found)
+    if name == "date-time" and _LOCAL_TIME.search(text):
+        return Hit("RC303", f"only the text gives the form of {shown}: {told}", _PATTERN_ADVICE, argument.path)
+    words = {*words_of(argument.name), *words_of(text)}
+    either = (
+        name == "date-time"
+        and "RFC" not in found
+        and "date" in words
+        and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
+    )
+    fix = 'add "format": "date" or "date-time"' if either else f'add "format": "{name}"'
+    return Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+
+
+def _is_vague(found: str) -> bool:
+    """`in the format of a list`, `in the format specified`: no form that could be a pattern."""
+    last = re.split(r"[\s:]+", found.strip())[-1].strip("`'\"(")
+    return (
+        found.lower().startswith(("in the form", "of the form", "with the form")) and last.isalpha() and last.islower()
+    )
