@@ -97,8 +97,9 @@ def test_all_weights_together_stay_below_fifteen_megabytes() -> None:
 def test_the_meaning_of_a_request_is_learned_for_the_vectors_that_ship() -> None:
     """Learned with another table and not turned to this one, it takes some talk for a wish."""
     wishes = (
-        "move my meeting with Ana to three o'clock", "show me the invoices that are not paid yet", "restart the web server",
-        "which of my parcels arrive tomorrow", "turn off the lights in the kitchen", "add milk to the shopping list",
+        "move my meeting with Ana to three o'clock", "show me the invoices that are not paid yet",
+        "restart the web server", "which of my parcels arrive tomorrow", "turn off the lights in the kitchen",
+        "add milk to the shopping list",
     )  # fmt: skip
     talk = (
         "thanks, that was all", "write me a poem about autumn", "why is the sky blue", "tell me a joke",
