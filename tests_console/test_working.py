@@ -88,9 +88,13 @@ def test_a_waiting_write_is_approved_from_the_inbox_and_the_page_becomes_its_rec
     assert "by ann" in page.text("#state")
     assert desk.status(question) == "approved"
     page.wait("document.getElementById('link').dataset.state === 'live'")
+    assert "Take it back" in page.text("#question")
+    page.click("#back input[name=reason]")  # also whoever is about to take it back learns that it ran
     used = desk.call()
     page.wait(f"document.querySelector('#state a[href=\"/calls/{used.call}\"]')")
-    page.wait("document.querySelector('h1').innerText.includes('It ran as record')")
+    assert f"It is running: record {used.call}" in page.text("#ran")
+    assert [one for one in ("Nothing has used", "Take it back", "would happen") if one in page.text("#question")] == []
+    page.wait("document.querySelector('h1').innerText.includes('It runs as record')")
     said = read_answer(desk.store.look(lambda tables: tables.newest(1, ("answer",)))[0].body)
     assert (said.by, said.through, said.reason) == ("ann", "console", "it is fine")
     assert page.troubles() == []
