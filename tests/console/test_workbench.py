@@ -457,7 +457,7 @@ def test_a_path_that_a_rule_hid_is_told_as_hidden_with_its_line_and_not_as_missi
     number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
     page = bob.get(f"/calls/{number}").text
     gist = unescape(re.sub(r"<[^>]+>", "", page[page.index('<p class="gist') :].partition("</p>")[0]))
-    assert f"Hidden from the model by path:deny, rightcall.toml:11. It read: {reason}" in gist
+    assert f"Hidden from the model by path:deny, rightcall.toml:11. The model read: {reason}" in gist
     assert f"The rule hid it. What the model was told: {reason}" in told_of(page)
 
 

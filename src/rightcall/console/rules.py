@@ -221,7 +221,7 @@ def way_out(found: CallRecord, source: RuleSource | None, policy: Policy, line: 
         return Way(f"{lifted}{at and ', '}{at}")
     if at:
         return Way(f"change {at}")
-    return Way(never=f"{found.rule} is a built-in guard, and no line lifts it") if head in _GUARDS else Way()
+    return Way(never=f"{found.rule} is a built-in guard, which holds under every policy") if head in _GUARDS else Way()
 
 
 def names_denied(found: CallRecord, policy: Policy) -> bool:
