@@ -17,7 +17,7 @@ import msgspec
 from rightcall.router.lexical import General, fields_of, stems_of, tool_texts, words
 
 LEAST = 6
-OUT = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights" / "words.json"
+OUT = Path(__file__).parent.parent / "src" / "rightcall" / "router" / "weights" / "words.json"
 
 
 def main(corpora: Path) -> None:

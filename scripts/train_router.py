@@ -19,6 +19,8 @@ import argparse
 import json
 import random
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,13 +43,23 @@ RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFTS = (0.6, 0.0)
+TEXT_MEANING = 0.5
+"""What the meaning of a request counts beside its words, where no tools are known."""
+TURNING = 1.0
+"""How strongly the turning from one table of vectors to another is kept small."""
+SHIFTS = (0.8, 0.15)
 """Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
 as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-BENCHMARK_WEIGHT, MADE_WEIGHT = 4.5, 1.35
+BENCHMARK_WEIGHT, MADE_WEIGHT = 13.5, 4.05
 """What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
 is needed: there are fewer."""
+NO_TOOL_WEIGHTS = (4.0, 2.0)
+"""How much more a request counts that needs no tool, of the benchmarks and of ours: there are half as many, a call for
+nothing is the worse mistake, and the benchmarks' own are the harder to tell."""
+SMALL_WEIGHT = 2.0
+"""What a request counts that needs one of one to four tools of its set: people who ask for one are not to be taken for
+the benchmarks' requests that need none, most of which stand beside as few."""
 ASK_AMONG_BFCL = (0.2, 0.4)
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing: one that is a
 call, and one that is none. Of the latter those are learned from that seem to need a tool and hold no value for it:
@@ -190,7 +202,7 @@ def small_sets(sets: list[ToolSet]) -> list[Case]:
             few = others[: chosen.randint(1, 4)]
             case = Case(text, few, False, bfcl=False, origin=text, made=True, everyday=True)
             if right:
-                made.append(case._replace(tools=[chosen.choice(right), *few[1:]], call=True))
+                made.append(case._replace(tools=[chosen.choice(right), *few[1:]], call=True, weight=SMALL_WEIGHT))
             if not right or chosen.random() < 0.4:
                 made.append(case)
     return made
@@ -210,6 +222,12 @@ def _terse(tool: dict[str, Any]) -> dict[str, Any]:
 
 def _short(text: str) -> str:
     return " ".join(re.split(r"(?<=[.!?])\s", text)[0].split()[:12])
+
+
+def _numbered(texts: list[str]) -> np.ndarray:
+    """A number for each text, the same for the same: an array of long texts is slow to compare."""
+    numbers = {text: number for number, text in enumerate(sorted(set(texts)))}
+    return np.array([numbers[text] for text in texts])
 
 
 class Needs:
@@ -234,9 +252,10 @@ class Needs:
         self.lacking = self.numbers[:, LEAST_FILLED] < FILLED
         self.made = np.array([case.made for case in self.cases])
         self.counts = np.array([len(found.known) for found in self.found])
-        self.weight = np.array([case.weight for case in self.cases])
-        self.tools = np.array([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
-        self.origins = np.array([case.origin for case in self.cases])
+        no_tool = np.where(self.everyday, NO_TOOL_WEIGHTS[1], NO_TOOL_WEIGHTS[0])
+        self.weight = np.array([case.weight for case in self.cases]) * np.where(self.need, 1.0, no_tool)
+        self.tools = _numbered([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
+        self.origins = _numbered([case.origin for case in self.cases])
 
     def ask_rows(self, odds: np.ndarray, which: np.ndarray) -> np.ndarray:
         """What tells of some requests whether a value is missing."""
@@ -328,18 +347,40 @@ def main() -> None:
     parser.add_argument("--intent", action="store_true", help="learn the intent only: the rankings stay as they are")
     parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args()
-    table = vectors.Pieces(options.vectors.read_bytes())
+    shipped, table = vectors.table(), vectors.Pieces(options.vectors.read_bytes())
     vectors.table = ranking.table = lambda: table
     data = Data(options.corpora, index=not options.intent)
     learned = json.loads((WEIGHTS / "learned.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
     needs = Needs(data, Linear(learned["few"]["weights"]))
     figures.intent(needs, NeedModel)
-    if not options.dry_run:
-        write("learned.json", learned | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
     figures.by_text(data)
-    if not options.dry_run:
-        texts, labels = alone_data(data)
-        write("text.json", fits.Words([plain_words(text) for text in texts], labels, **TEXT).table())
+    if options.dry_run:
+        return
+    turn = turned([case.text for case in needs.cases if not case.made], shipped)
+    need = NeedModel(needs, np.arange(len(needs.cases))).table()
+    write("learned.json", learned | {"need": need | {"voices": [turn(one) for one in need["voices"]]}})
+    write("text.json", turn(TextVoice(*alone_data(data)).table()))
+
+
+def turned(texts: list[str], shipped: vectors.Pieces) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What turns a voice that was learned with these vectors into one for the vectors that ship. Two tables agree on
+    what is near what, not on what any one number means: without this a meaning that was learned with one is noise to
+    the other. No label is looked at."""
+    chosen = sorted(set(texts))
+    ours, table = _vectors(chosen), vectors.table
+    vectors.table = lambda: shipped
+    vectors.embed_request.cache_clear()
+    theirs = np.array([vectors.embed_request(text) for text in chosen])
+    vectors.table = table
+    matrix = np.linalg.solve(theirs.T @ theirs + TURNING * np.eye(theirs.shape[1]), theirs.T @ ours)
+
+    def turn(voice: dict[str, Any]) -> dict[str, Any]:
+        weights = matrix @ np.array(voice["meaning"]["weights"])
+        said = np.corrcoef(theirs @ weights, ours @ np.array(voice["meaning"]["weights"]))[0, 1]
+        print(f"  a voice for the vectors that ship: it says the same with a correlation of {said:.3f}")
+        return voice | {"meaning": voice["meaning"] | {"weights": [float(f"{one:.4g}") for one in weights]}}
+
+    return turn
 
 
 def ranked(data: Data) -> dict[str, Any]:
@@ -372,6 +413,30 @@ def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], n
     texts = [row["text"] for row in rows] + more
     labels = np.array([row["needs_tool"] for row in rows] + [True] * len(more))
     return texts, labels
+
+
+class TextVoice:
+    """Whether a request needs a tool at all, by its words and its meaning."""
+
+    def __init__(self, texts: list[str], labels: np.ndarray) -> None:
+        self.words = fits.Words([plain_words(text) for text in texts], labels, **TEXT)
+        self.meaning = fits.linear_meaning(_vectors(texts), labels, TEXT_MEANING)
+
+    def scores(self, texts: list[str]) -> np.ndarray:
+        heard = _vectors(texts) @ np.array(self.meaning["weights"]) + self.meaning["bias"]
+        return self.words.scores([plain_words(text) for text in texts]) + heard
+
+    def table(self) -> dict[str, Any]:
+        return {"words": self.words.table(), "meaning": self.meaning}
+
+
+@cache
+def _vector(text: str) -> np.ndarray:
+    return np.array(vectors.embed_request(text))
+
+
+def _vectors(texts: list[str]) -> np.ndarray:
+    return np.array([_vector(text) for text in texts])
 
 
 def related_array(rows: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import train_router_fits as fits
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from rightcall.router.ranking import shares
-from rightcall.router.router import plain_words
 
 
 def own_tools(data: Any, strength: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
@@ -119,12 +118,10 @@ def specificity(said: np.ndarray, truth: np.ndarray) -> float:
 
 def by_text(data: Any) -> None:
     """Needs a tool? By the text alone (MetaTool)."""
-    from train_router import TEXT, alone_data
+    from train_router import TextVoice, alone_data
 
     labels = np.array([row["needs_tool"] for row in data.alone])
     said = np.zeros(len(labels), bool)
     for seen, unseen in StratifiedKFold(10, shuffle=True, random_state=0).split(labels, labels):
-        texts, known = alone_data(data, seen)
-        model = fits.Words([plain_words(text) for text in texts], known, **TEXT)
-        said[unseen] = model.scores([plain_words(data.alone[i]["text"]) for i in unseen]) >= 0
+        said[unseen] = TextVoice(*alone_data(data, seen)).scores([data.alone[i]["text"] for i in unseen]) >= 0
     print(f"== text alone\n  MetaTool: F1 {f1(said, labels):.4f}, specificity {specificity(said, labels):.4f}")

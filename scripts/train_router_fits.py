@@ -12,10 +12,8 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-TREES = 120
+TREES = 300
 """Few, since each costs a microsecond of every request."""
-NO_TOOL_WEIGHT = 2.0
-"""A request that needs no tool counts so much: there are half as many, and a call for nothing is the worse mistake."""
 
 
 def ranking(rows: Sequence[Any], right: Sequence[Any], strength: float) -> np.ndarray:
@@ -66,15 +64,21 @@ class Words:
 def meaning(vectors: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     """Whether a request sounds like one for a tool, by its vector; and the same by models that had not seen its set."""
 
-    def fitted(rows: np.ndarray, wanted: np.ndarray) -> LogisticRegression:
-        return LogisticRegression(C=2.0, max_iter=3000, class_weight="balanced").fit(rows, wanted)
-
     scores = np.zeros(len(labels))
     for seen, unseen in GroupKFold(5).split(vectors, groups=groups):
-        scores[unseen] = fitted(vectors[seen], labels[seen]).decision_function(vectors[unseen])
-    model = fitted(vectors, labels)
-    weights = [float(f"{weight:.4g}") for weight in model.coef_[0]]
-    return {"weights": weights, "bias": float(model.intercept_[0])}, scores
+        scores[unseen] = _by_vector(vectors[seen], labels[seen]).decision_function(vectors[unseen])
+    return linear_meaning(vectors, labels), scores
+
+
+def linear_meaning(vectors: np.ndarray, labels: np.ndarray, share: float = 1.0) -> dict[str, Any]:
+    """Whether a request sounds like one for a tool, by its vector, as `ranking.Linear`; `share`: what of it counts."""
+    model = _by_vector(vectors, labels)
+    weights = [float(f"{share * weight:.4g}") for weight in model.coef_[0]]
+    return {"weights": weights, "bias": share * float(model.intercept_[0])}
+
+
+def _by_vector(vectors: np.ndarray, labels: np.ndarray) -> LogisticRegression:
+    return LogisticRegression(C=2.0, max_iter=3000, class_weight="balanced").fit(vectors, labels)
 
 
 def _scaled(words: Sequence[str]) -> dict[str, float]:
@@ -91,14 +95,13 @@ def held_out_words(words: Sequence[Sequence[str]], labels: np.ndarray) -> np.nda
     return scores
 
 
-def trees(numbers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> lightgbm.Booster:
+def trees(numbers: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> lightgbm.Booster:
     settings = {
-        "objective": "binary", "learning_rate": 0.09, "num_leaves": 15, "min_data_in_leaf": 15, "verbose": -1,
-        "feature_fraction": 0.4, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 5, "num_threads": 2,
+        "objective": "binary", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 15, "verbose": -1,
+        "feature_fraction": 0.4, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 5, "num_threads": 1,
         "seed": 1, "deterministic": True,
     }  # fmt: skip
-    counted = np.where(labels, 1.0, NO_TOOL_WEIGHT) * (1.0 if weights is None else weights)
-    return lightgbm.train(settings, lightgbm.Dataset(numbers, labels.astype(int), weight=counted), TREES)
+    return lightgbm.train(settings, lightgbm.Dataset(numbers, labels.astype(int), weight=weights), TREES)
 
 
 def tree_tables(booster: lightgbm.Booster) -> list[list[Any]]:

@@ -262,7 +262,7 @@ class Voice(Struct, frozen=True):
     """Whether a request sounds like one for a tool, as some people write."""
 
     words: Wordy
-    """Its words, marked by whether the tools have them."""
+    """Its words, where there are tools marked by whether those have them."""
     meaning: Linear
     """Its vector."""
 
@@ -299,9 +299,9 @@ def load_weights() -> Learned:
 
 
 @lru_cache(maxsize=1)
-def alone() -> Wordy:
+def alone() -> Voice:
     """Whether a request needs a tool at all, by its text, where no tools are known."""
-    return json.decode(_file("text.json"), type=Wordy)
+    return json.decode(_file("text.json"), type=Voice)
 
 
 @lru_cache(maxsize=1)

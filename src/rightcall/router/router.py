@@ -43,6 +43,7 @@ from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chan
 from rightcall.router.slots import FILLED, Values, filled_shares
 from rightcall.router.toolset import Toolset
 from rightcall.router.trip import follow_models, follow_trip
+from rightcall.router.vectors import embed_request
 
 if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask
@@ -503,7 +504,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-SURELY_NONE, SURELY_CALL = (0.01, 0.095), 0.6
+SURELY_NONE, SURELY_CALL = (0.02, 0.085), 0.6
 """Below the first a "none" is sure, beside a handful of tools and beside more; from the second on a "call". Between
 them it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer than "call", which a model
 selects and another reviews."""
@@ -560,7 +561,8 @@ def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
 
 
 def _by_text(text: str) -> Intent:
-    call = chance(alone().score(plain_words(text)))
+    voice = alone()
+    call = chance(voice.words.score(plain_words(text)) + voice.meaning.score(embed_request(text)))
     sure = not SURELY_NONE[1] < call < SURELY_CALL
     return _intent(call, 0.0, (), ("by the text alone: no tools are known",), sure)
 
