@@ -3,6 +3,8 @@ go on after the server was away."""
 
 import subprocess
 import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from rightcall.console.people import revoke_person
-from rightcall.record.tables import CallBody, EndBody, Tables, encode, read_answer
+from rightcall.policy.types import SECOND
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode, read_answer
 from support.busy_console import Busy
 from support.chromium import Page
 from support.stores import BODY
@@ -76,6 +80,25 @@ def test_a_burst_of_calls_arrives_whole(desk: Any) -> None:
     assert page.troubles() == []
 
 
+@pytest.mark.parametrize("width", [1280, 1000])
+def test_a_call_of_yesterday_has_its_date_in_full(desk: Any, tmp_path: Any, width: int) -> None:
+    now = datetime.now(UTC)
+    ahead = (1 - now.hour) % 24  # a zone in which it is past one at night
+    zone = f"Etc/GMT-{ahead}" if ahead <= 14 else f"Etc/GMT+{24 - ahead}"
+    earlier = now - timedelta(hours=3)
+    clock = ManualClock(desk.store.clock.now() - 3 * 3600 * SECOND, earlier.timestamp())
+    with closing(SqliteStore(tmp_path / "audit.db", clock)) as store:
+        store.transact(lambda tables: tables.append("begin", 0, BODY))
+    desk.page.size(width)
+    desk.page.ask("Emulation.setTimezoneOverride", timezoneId=zone)
+    page = desk.open("/live")
+    there = earlier + timedelta(hours=ahead if ahead <= 14 else ahead - 24)
+    assert page.text("#calls .at").startswith(f"{there:%b} {there.day}, ")
+    assert page.run(
+        "document.querySelector('#calls .at').scrollWidth <= document.querySelector('#calls .at').clientWidth"
+    )
+
+
 def test_a_waiting_write_is_approved_from_the_inbox_and_the_page_becomes_its_receipt(desk: Any) -> None:
     page = desk.open("/inbox")
     question = desk.ask()
@@ -88,9 +111,13 @@ def test_a_waiting_write_is_approved_from_the_inbox_and_the_page_becomes_its_rec
     assert "by ann" in page.text("#state")
     assert desk.status(question) == "approved"
     page.wait("document.getElementById('link').dataset.state === 'live'")
+    assert "Take it back" in page.text("#question")
+    page.click("#back input[name=reason]")  # also whoever is about to take it back learns that it ran
     used = desk.call()
     page.wait(f"document.querySelector('#state a[href=\"/calls/{used.call}\"]')")
-    page.wait("document.querySelector('h1').innerText.includes('It ran as record')")
+    assert f"It is running: record {used.call}" in page.text("#ran")
+    assert [one for one in ("Nothing has used", "Take it back", "would happen") if one in page.text("#question")] == []
+    page.wait("document.querySelector('h1').innerText.includes('It runs as record')")
     said = read_answer(desk.store.look(lambda tables: tables.newest(1, ("answer",)))[0].body)
     assert (said.by, said.through, said.reason) == ("ann", "console", "it is fine")
     assert page.troubles() == []

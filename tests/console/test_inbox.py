@@ -57,7 +57,7 @@ def test_an_approval_counts_for_exactly_this_call_and_names_the_person(
     assert used.decision.kind == "allow"
     receipt = ann.get(f"/inbox/{which}").text
     link = f'<a href="/calls/{used.call}">record {used.call}</a>'
-    assert f"ann approved one call of file/save by teacher (2 arguments). It ran as {link}." in receipt
+    assert f"ann approved one call of file/save by teacher (2 arguments). It runs as {link}." in receipt
     assert "0 characters" not in receipt
     assert try_call(store, request_of(at=clock.now())).decision.kind == "ask"
 
@@ -223,11 +223,11 @@ def test_whoever_comes_second_is_told_who_has_answered(
     which = asked(store)
     root = Browser(address, session(store, "root"))
     form = form_of(read(root, which, clock), answer="approve")
-    assert "data-over" not in root.get(f"/inbox/{which}").text
+    assert 'data-phase="waiting"' in root.get(f"/inbox/{which}").text
     assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 303
     late = root.post(f"/inbox/{which}", form)
     assert (late.status, "ann has already denied it" in late.text) == (409, True)
-    assert 'id="state" data-refresh="head" data-over' in late.text  # the script then locks the form of an open page
+    assert 'data-phase="denied over"' in late.text  # the script then replaces all of an open page, its form too
 
 
 def test_an_expired_question_cannot_be_answered(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
@@ -373,6 +373,21 @@ def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryS
     page = ann.get(f"/inbox/{waits}").text
     assert "ann denied one call of file/save by teacher (2 arguments)." in page
     assert ("wants to run" in page, "0 characters" in page) == (False, False)
+
+
+def test_the_page_of_a_used_approval_tells_of_no_other_state_and_leads_to_what_ran(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store, details='{"preview": "+new line"}')
+    assert "What would happen" in ann.get(f"/inbox/{which}").text
+    ann.post(f"/inbox/{which}", form_of(read(ann, which, clock), answer="approve"))
+    approved = ann.get(f"/inbox/{which}").text
+    assert ('data-phase="approved"' in approved, "Nothing has used this approval yet" in approved) == (True, True)
+    used = try_call(store, request_of(at=clock.now())).call
+    page = ann.get(f"/inbox/{which}").text
+    assert 'data-phase="used over"' in page
+    assert f'It is running: <a href="/calls/{used}">record {used}</a>' in page
+    assert [one for one in ("Nothing has used", "Take it back", "would happen") if one in page] == []
 
 
 @pytest.mark.promise("I-03")

@@ -260,6 +260,25 @@ def test_many_empty_lines_and_blanks_are_counted_and_push_nothing_out_of_sight()
     assert [one.number for one in lines] == [1, 0, 502]
 
 
+def test_a_preview_counts_lines_as_the_file_does_and_a_blank_line_of_its_context_is_blank() -> None:
+    diff = (
+        "--- a/n.md\n+++ b/n.md\n@@ -4,4 +4,5 @@ part\n # Notes\n \n--- old\n+new \n+\n+\u202eback\n end\n"
+        "\\ No newline at end of file\n@@ -20 +21 @@\n-a\n+b\n+ not of the hunk"
+    )
+    shown = [
+        (one.number, one.mark, "".join(piece.text for piece in one.pieces)) for one in text_lines(diff, is_diff=True)
+    ]
+    assert shown == [
+        (0, "", "--- a/n.md"), (0, "", "+++ b/n.md"), (0, "", "@@ -4,4 +4,5 @@ part"),
+        (4, "", " # Notes"), (5, "", " "),
+        (6, "-", "--- old"), (6, "+", "+new\\u0020"), (7, "+", "+"), (8, "+", "+\\u202eback"), (9, "", " end"),
+        (0, "", "\\ No newline at end of file"), (0, "", "@@ -20 +21 @@"), (20, "-", "-a"), (21, "+", "+b"),
+        (0, "+", "+ not of the hunk"),
+    ]  # fmt: skip
+    plain = text_lines("+a\n @@ -1 +1 @@\n ", is_diff=True)
+    assert [(one.number, one.pieces[0].text) for one in plain] == [(1, "+a"), (2, " @@ -1 +1 @@"), (3, "\\u0020")]
+
+
 def test_json_keeps_its_own_escapes_and_spells_what_hides() -> None:
     assert json_visible('{"a": "x\\ny\u202e \\u0041"}') == '{"a": "x\\ny\\u202e \\u0041"}'
 

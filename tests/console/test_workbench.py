@@ -39,6 +39,8 @@ stage = "read-only"
 deny = ["code/log"]
 [servers.files]
 command = ["files-server", "--token", "sk-abcdefghijklmnopqrstuvwx1234567890"]
+[policy.paths]
+deny = ["keys/**"]
 """
 BROKEN = """<tool_call>{'name': 'code_read', 'arguments': {"filename": "a.py", "startLine": "10",}}</tool_call>"""
 HOSTILE = "<script>alert(1)</script>\u202egpj.exe\x1b[2K"
@@ -422,6 +424,48 @@ def test_a_refused_call_says_how_to_allow_it_and_leads_to_the_policy(bob: Browse
     form = unescape(bob.get(link).text).partition('id="explain"')[2]
     for part in ('value="ada"', 'value="file/save"', '{"path": "a\\u202e.md"}'):
         assert part in form, part
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "rule", "told"),
+    [
+        ("run", {}, "deny:execute", 'To allow it: change rightcall.toml:4 to `execute = "ask"` (a person'),
+        ("code/read", {"path": "keys/a.pem"}, "path:deny", "out of [policy.paths] deny, rightcall.toml:11"),
+        ("code/read", {"path": "rightcall.toml"}, "path:deny", "own files, such as the policy and the record, stay"),
+        ("code/read", {"path": ".npmrc"}, "path:secret", "To allow it: name the file in [policy.paths] allow"),
+        ("code/read", {"path": "../a"}, "path:outside", "No line of the policy allows it: path:outside is a built-in"),
+        ("send_rocket", {}, "unknown_tool", "No line of the policy allows it: the call itself was wrong"),
+        ("run", {}, "stage:full", "To allow it: change rightcall.toml:3"),
+        ("run", {}, "limit:all:minute", "To allow it: wait, or raise the limit in [policy.limits] all"),
+        ("code/log", {}, "policy:deny", "To allow it: take it out of [policy] deny"),
+    ],
+)  # fmt: skip
+def test_every_refusal_says_which_line_to_change_or_that_none_lifts_it(
+    bob: Browser, store: MemoryStore, tmp_path: Path, tool: str, params: dict[str, Any], rule: str, told: str
+) -> None:
+    digest = load_policy(tmp_path / "rightcall.toml").digest
+    body = CallBody("ada", tool, params, "ab" * 32, "deny", rule, reason="no", policy=digest)
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    assert told in told_of(bob.get(f"/calls/{number}").text)
+
+
+def test_a_path_that_a_rule_hid_is_told_as_hidden_with_its_line_and_not_as_missing(
+    bob: Browser, store: MemoryStore, tmp_path: Path
+) -> None:
+    digest, reason = load_policy(tmp_path / "rightcall.toml").digest, "No such file or folder: keys/a.pem"
+    body = CallBody("ada", "code/read", {"path": "keys/a.pem"}, "ab" * 32, "deny", "path:deny", reason, policy=digest)
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = bob.get(f"/calls/{number}").text
+    gist = unescape(re.sub(r"<[^>]+>", "", page[page.index('<p class="gist') :].partition("</p>")[0]))
+    assert f"Hidden from the model by path:deny, rightcall.toml:11. It read: {reason}" in gist
+    assert f"The rule hid it. What the model was told: {reason}" in told_of(page)
+
+
+def test_only_a_tool_that_is_known_here_can_be_asked_about(bob: Browser, store: MemoryStore) -> None:
+    body = CallBody("ada", "run_command", {"command": "make"}, "ab" * 32, "deny", "deny:execute", reason="no")
+    number = store.transact(lambda tables: tables.append("refused", 0, encode(body)))
+    page = bob.get(f"/calls/{number}").text
+    assert ("Ask the policy about this call" in page, "To allow it:" in page) == (False, True)
 
 
 def told_of(page: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from rightcall.base.files.rules import path_rules
 from rightcall.base.files.sight import Sight
 from rightcall.base.letters import right_to_left_words, visible
-from rightcall.console.questions import Piece, TextLine, line_pieces
+from rightcall.console.questions import HUNK, Piece, TextLine, line_pieces
 from rightcall.errors import AnswerError, ConfigError, ToolFailure
 from rightcall.policy.types import SECOND
 from rightcall.policy.watch import place_policy
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _FIRST_GLANCE: Final = SECOND // 2
 """Nanoseconds in which nobody has read a page: an act that comes sooner was not meant for it."""
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _FILE: Final = "diff --git "
 _MADE: Final = re.compile(r"\[(c-[0-9a-f]{8})\]\Z")
 _MOST_RECORDS: Final = 5000
@@ -157,7 +156,7 @@ def _split(text: str) -> Iterator[tuple[str, list[str]]]:
             yield name, lines
             name, lines = line.removeprefix(_FILE), []
             continue
-        elif found := _HUNK.match(line):
+        elif found := HUNK.match(line):
             old, new = int(found[2] or 1), int(found[4] or 1)
         lines.append(line)
     yield name, lines
@@ -170,7 +169,7 @@ def _file(name: str, lines: list[str]) -> FileDiff:
     inside = False
     for line in lines:
         sign = line[:1]
-        if not (old or new) and (found := _HUNK.match(line)):
+        if not (old or new) and (found := HUNK.match(line)):
             left, right, inside = int(found[1]), int(found[3]), True
             old, new = int(found[2] or 1), int(found[4] or 1)
             shown.append(TextLine(0, [Piece(visible(line), ours=True)]))

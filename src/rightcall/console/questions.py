@@ -33,6 +33,7 @@ _PAPER: Final = Paper(10_000)
 _EMPTY: Final = 3
 """Empty lines in a row that are drawn; more are counted, so that nothing is pushed out of sight."""
 _BLANKS: Final = re.compile(" {41,}")
+HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _EFFECTS: Final = {
     "write": "change files", "execute": "run a program", "network": "use the network", "read": "read",
     "send": "send something", "destroy": "delete something",
@@ -277,23 +278,48 @@ def rows_of(value: Any, label: str) -> Iterator[Row]:
 
 
 def text_lines(text: str, *, is_diff: bool = False) -> list[TextLine]:
-    """All lines of a text, numbered. Many empty ones, and many blanks, are counted instead of drawn."""
+    """All lines of a text, numbered; those of a hunk as in the file. Many empty ones, and many blanks, are counted
+    instead of drawn."""
     found: list[TextLine] = []
-    empty = 0
-    for number, line in enumerate((*text.split("\n"), None), 1):
+    empty: list[int] = []
+    lines = text.split("\n")
+    places = hunk_places(lines) if is_diff else None
+    for at, line in enumerate((*lines, None)):
+        number, inside = places[at] if places and line is not None else (at + 1, False)
         if line == "":
-            empty += 1
+            empty.append(number)
             continue
-        if empty > _EMPTY:
-            found.append(TextLine(0, [Piece(f"{empty:,} empty lines", ours=True)]))
+        if len(empty) > _EMPTY:
+            found.append(TextLine(0, [Piece(f"{len(empty):,} empty lines", ours=True)]))
         else:
-            found += [TextLine(number - back, []) for back in range(empty, 0, -1)]
-        empty = 0
+            found += [TextLine(one, []) for one in empty]
+        empty = []
         if line is not None:
-            found.append(
-                TextLine(number, line_pieces(line), " · ".join(right_to_left_words(line)), _mark(line, is_diff))
-            )
+            sign = Piece(line[0])
+            pieces = [sign, *line_pieces(line[1:])] if inside else line_pieces(line)
+            found.append(TextLine(number, pieces, " · ".join(right_to_left_words(line)), _mark(line, is_diff, inside)))
     return found
+
+
+def hunk_places(lines: list[str]) -> list[tuple[int, bool]] | None:
+    """Of each line of a diff the number that it has in the file, and whether it stands in a hunk; 0 for what is around
+    hunks. None where there is no hunk."""
+    found: list[tuple[int, bool]] = []
+    old = new = at_old = at_new = 0
+    for line in lines:
+        sign = line[:1]
+        if (old > 0 or new > 0) and sign in ("", " ", "+", "-"):
+            found.append((max(1, at_old if sign == "-" else at_new), True))
+            at_old, at_new = at_old + (sign != "+"), at_new + (sign != "-")
+            old, new = old - (sign != "+"), new - (sign != "-")
+            continue
+        found.append((0, False))
+        if sign != "\\":
+            old = new = 0
+        if (hunk := HUNK.match(line)) is not None:
+            at_old, at_new = int(hunk[1]), int(hunk[3])
+            old, new = int(hunk[2] or 1), int(hunk[4] or 1)
+    return found if any(inside for _, inside in found) else None
 
 
 def line_pieces(line: str) -> list[Piece]:
@@ -336,8 +362,8 @@ def json_visible(text: str) -> str:
     return "\\".join(visible(f"{part}.")[:-1] for part in text.split("\\"))
 
 
-def _mark(line: str, is_diff: bool) -> Literal["", "+", "-"]:
-    if not is_diff or line.startswith(("+++", "---")):
+def _mark(line: str, is_diff: bool, inside: bool) -> Literal["", "+", "-"]:
+    if not is_diff or (not inside and line.startswith(("+++", "---"))):
         return ""
     return "+" if line.startswith("+") else "-" if line.startswith("-") else ""
 

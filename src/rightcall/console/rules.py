@@ -1,13 +1,16 @@
-"""Which line of the policy file a rule comes from: for the page of the policy, and for the call that it decided."""
+"""Which line of the policy file a rule comes from: for the page of the policy, and for the call that it decided, with
+what an operator can change about it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
 
+from rightcall.base.files.rules import path_rules
 from rightcall.base.secrets import Redactor
 from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.bench import policy_file, policy_text
@@ -116,6 +119,8 @@ def source_of(found: CallRecord, policy: Policy, redactor: Redactor) -> RuleSour
         return RuleSource("built-in")
     if found.policy != policy.digest:
         return RuleSource("elsewhere")
+    if found.rule == "path:deny" and not names_denied(found, policy):  # a file of our own, or another name of a path
+        return RuleSource("built-in") if not policy.settings.paths.deny else None
     if policy.source == DEFAULT_POLICY.source:
         return RuleSource("default")
     file = policy_file(policy)
@@ -163,3 +168,75 @@ def _concerns(path: KeyPath, found: CallRecord) -> bool:
 def _names(row: str, tool: str) -> bool:
     """Whether a line of a list has an entry that means the tool."""
     return any(one == tool or matches_pattern(one, tool) for one in row.split('"')[1::2])
+
+
+# ── what an operator can do about a refusal ──
+
+_LIFTED: Final[Mapping[str, str]] = {
+    "path:dotfile": "name the file in [policy.paths] dotfiles",
+    "path:secret": "name the file in [policy.paths] allow, which makes it an exception",
+    "path:internal": "name the file in [policy.paths] allow, which makes it an exception",
+    "command:deny": "take the pattern that fits the command out of [policy.commands] deny",
+    "command:ask": "take the pattern that fits the command out of [policy.commands] ask",
+    "url:deny": "take the pattern that fits the address out of [policy.urls] deny",
+    "url:ask": "take the pattern that fits the address out of [policy.urls] ask",
+    "limit:all": "wait, or raise the limit in [policy.limits] all",
+    "limit:caller": "wait, or raise the limit of this caller",
+    "limit:tool": "wait, or raise the limit in [policy.limits.tools]",
+}
+_GUARDS: Final = ("path", "command", "url", "name")
+"""Heads of rules of which those that no key of a policy is about hold under every policy."""
+_WRONG: Final = ("unknown_tool", "validation", "truncated")
+_EFFECT: Final = '`{} = "ask"` (a person approves each call) or `"allow"` (nobody is asked)'
+_OWN_FILES: Final = "RightCall's own files, such as the policy and the record,"
+_MOST_TEXTS: Final = 1000
+
+
+class Way(Struct, frozen=True):
+    """What an operator can do so that a call like this one runs; or why no line of a policy does it."""
+
+    allows: str = ""
+    never: str = ""
+
+
+def way_out(found: CallRecord, source: RuleSource | None, policy: Policy, line: str) -> Way:
+    """`line` is what the command line says of it; empty where it says nothing."""
+    head, _, rest = found.rule.partition(":")
+    places = [] if source is None else [f"{source.file}:{number}" for number, _ in source.lines]
+    at = " and ".join(places)
+    if head == "deny" and rest in _WORDS and at:
+        return Way(f"change {at} to {_EFFECT.format(rest)}")
+    if line:
+        return Way(line)
+    if found.rule in _WRONG:
+        return Way(
+            never="the call itself was wrong, and no line of the policy is about that; step 3 says what was wrong"
+        )
+    if found.rule == "path:deny" and not policy.settings.paths.deny:
+        return Way(never=f"{_OWN_FILES} are hidden under every policy")
+    if found.rule == "path:deny":
+        also = "" if names_denied(found, policy) else f"; {_OWN_FILES} stay hidden under every policy"
+        return Way(f"take the pattern that names it out of [policy.paths] deny{at and ', '}{at}{also}")
+    if lifted := next((words for rule, words in _LIFTED.items() if f"{found.rule}:".startswith(f"{rule}:")), ""):
+        return Way(f"{lifted}{at and ', '}{at}")
+    if at:
+        return Way(f"change {at}")
+    return Way(never=f"{found.rule} is a built-in guard, and no line lifts it") if head in _GUARDS else Way()
+
+
+def names_denied(found: CallRecord, policy: Policy) -> bool:
+    """Whether a pattern of the policy denies a path that the call names."""
+    rules = path_rules(policy.settings.paths.deny, (), ())
+    return any(rules.named(one) == "path:deny" for one in islice(_texts(found.params), _MOST_TEXTS))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            left += cast("dict[str, Any]", one).values()
+        elif isinstance(one, list | tuple):
+            left += cast("list[Any]", one)

@@ -213,6 +213,7 @@ _NAME = regex(r"[A-Za-z0-9_./:-]{1,200}")
 _BY_EFFECT = regex(r"(?:approval|deny):(write|execute|network)")
 
 
+_ASK_OR_ALLOW: Final = '"ask" (a person approves each call) or "allow" (nobody is asked)'
 _DENIED: Final = {
     "policy:deny": "take it out of [policy] deny; a denial beats every permission",
     "caller:deny": "take it out of `deny` in the table of its caller, [callers.NAME]; a denial beats every permission",
@@ -234,6 +235,8 @@ def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
     'take it out of [policy] deny; a denial beats every permission'
     >>> line_to_add("approval:full", "notes/add", ["write"])
     'answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50'
+    >>> line_to_add("deny:execute", "run_command", [])
+    'change what denies it: [policy] execute = "ask" (a person approves each call) or "allow" (nobody is asked)'
     """
     if rule == "definition:changed" and "/" not in tool:  # a function of the program, and no tool of a server
         return "not to be asked when a definition changes, add to the policy: [policy.approval] definitions = false"
@@ -243,8 +246,10 @@ def line_to_add(rule: str, tool: str, effects: Iterable[str]) -> str:
         return _DENIED[rule]
     if rule == "approval:full":
         return "answer what waits (`rightcall approvals list`), or let more wait: [policy.approval] waiting = 50"
-    about: list[str] = [effect for effect in WORDED if effect in effects]
     named = _BY_EFFECT.fullmatch(rule)
+    if named and rule.startswith("deny:"):  # "add" would write the key twice
+        return f"change what denies it: [policy] {named[1]} = {_ASK_OR_ALLOW}"
+    about: list[str] = [effect for effect in WORDED if effect in effects]
     if not about or not (named or rule in ("dry_run", "allowlist")):
         return ""
     if rule.startswith("approval:"):

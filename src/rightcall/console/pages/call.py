@@ -17,10 +17,11 @@ from rightcall.base.secrets import Redactor
 from rightcall.console.changes import find_change
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
+from rightcall.console.pages.policy import can_explain
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
-from rightcall.console.rules import RuleSource, source_of
+from rightcall.console.rules import RuleSource, Way, source_of, way_out
 from rightcall.errors import RightCallError
 from rightcall.executor.guesses import LOOP, how_to_allow
 from rightcall.executor.toolbox import Equipped
@@ -92,9 +93,11 @@ async def show(request: Request) -> Response:
     site = site_of(request)
     one = found.call
     command, done = await asyncio.to_thread(lambda: (_command(one, site), find_change(site, one)))
-    advice = await asyncio.to_thread(_advice, one, site) if one.decision in ("deny", "ask", "dry_run") else ""
     source = await asyncio.to_thread(_source, one, site)
-    return render(request, "call", view=found, command=command, done=done, advice=advice, source=source)
+    decided = one.decision in ("deny", "ask", "dry_run")
+    way = await asyncio.to_thread(_way, one, site, source) if decided else Way()
+    asks = await asyncio.to_thread(can_explain, site, one)
+    return render(request, "call", view=found, command=command, done=done, way=way, source=source, asks=asks)
 
 
 async def _show_record(request: Request, number: int) -> Response:
@@ -239,17 +242,19 @@ def _source(found: CallRecord, site: Site) -> RuleSource | None:
     return source_of(found, policy, Redactor(site.store.key(), policy.settings.audit.redact))
 
 
-def _advice(found: CallRecord, site: Site) -> str:
-    """How a call of its kind would be allowed, as `rightcall run` says it; empty where no word of the policy does."""
+def _way(found: CallRecord, site: Site, source: RuleSource | None) -> Way:
+    """How a call of its kind would be allowed, as `rightcall run` says it; or that no word of the policy does."""
     if found.rule == LOOP:
-        return how_to_allow(found.tool)
-    one = _find_tool(found.tool, site)
+        return Way(how_to_allow(found.tool))
+    one, policy = _find_tool(found.tool, site), site.policy()
     line = line_to_add(found.rule, found.tool, found.effects or (() if one is None else one.tool.effects))
-    policy = site.policy()
-    if not line or policy.standing != "tightened":
-        return line
+    way = way_out(found, source, policy, line)
+    if found.decision != "deny":
+        way = Way(line)
+    if not way.allows or policy.standing != "tightened":
+        return way
     trust = f"rightcall trust {quote(policy.source)}"
-    return f"nobody has trusted the policy, so it permits nothing: `{trust}`. If it still refuses, {line}"
+    return Way(f"nobody has trusted the policy, so it permits nothing: `{trust}`. If it still refuses, {way.allows}")
 
 
 PAGE = Page(

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from rightcall.base.secrets import Redactor
 from rightcall.console.access import Visitor, visitor_of
+from rightcall.console.changes import find_change
 from rightcall.console.page import Form, Page, Site, look, not_found, read_form, render, site_of
 from rightcall.console.people import still_counts
 from rightcall.console.questions import Question, describe_answer, lay_out, plain_arguments
@@ -121,12 +122,15 @@ async def _show(request: Request, id: str, problem: str = "", status: int = 200)
     if found is None:
         return not_found(request, "No such approval", "It is not kept any more, or it was never asked.")
     question, record, grant = found
+    number = question.approval.used_by
+    ran = await look(request, lambda tables: call(tables, number)) if number else None
+    done = None if ran is None else await to_thread(find_change, site, ran)
     return render(
         request, "question", status, question=question, problem=problem, seal=_seal(site, visitor, question, now),
         drawn=now, terms=plain_arguments(question.approval), lengths=LENGTHS, uses=USES, record=record,
         back=may_be_taken_back(question.approval, now), grant=grant,
         until="" if grant is None else time_left(grant.expires_at, now),
-        left=time_left(question.approval.expires_at, now),
+        left=time_left(question.approval.expires_at, now), ran=ran, done=done,
     )  # fmt: skip
 
 

@@ -162,6 +162,16 @@ def _explained(site: Site, asked: Asked, policy: Policy) -> Explanation:
     return explain(toolbox, asked, site.store, site.root, live=True, served=served)
 
 
+def can_explain(site: Site, found: CallRecord) -> bool:
+    """Whether the tool of a call is known here: that of a program with functions of its own is not."""
+    try:
+        toolbox = site.bench.toolbox(site.policy(), site.root)
+        known = toolbox.gate.catalog.find(found.tool).tool is not None
+        return known or found.caller in hosted(found.tool) or bool(find_served(toolbox.policy, found.tool, site.store))
+    except RightCallError:
+        return False
+
+
 def _names(site: Site) -> list[str]:
     """Of every tool that can be asked about."""
     toolbox = site.bench.toolbox(site.policy(), site.root)

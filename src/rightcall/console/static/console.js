@@ -70,17 +70,23 @@ async function replaceParts() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts) {
       const fresh = page.getElementById(part.id);
-      if (!fresh || part.contains(document.activeElement) || part.querySelector("details[open]:not([data-open])")) continue;
+      if (!fresh || !mayReplace(part, fresh)) continue;
       const node = document.adoptNode(fresh);
       localise(node);
       if (node.innerHTML === part.innerHTML) continue;
       part.replaceWith(node);
       countDown(node);
-      if ("over" in node.dataset) document.querySelectorAll("[data-answer]:not(.back)").forEach(disable);
     }
   } catch {
     // the server is gone: the stream says so
   }
+}
+
+/** A part with a phase changes with it, whole and whoever is in it, so that nothing of the one before stays; within a
+ *  phase it stays as it was read. */
+function mayReplace(part, fresh) {
+  if ("phase" in part.dataset) return part.dataset.phase !== fresh.dataset.phase;
+  return !part.contains(document.activeElement) && !part.querySelector("details[open]:not([data-open])");
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) {
@@ -90,7 +96,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     button.lastChild.textContent = "Copied";
   });
 }
-for (const form of document.querySelectorAll("[data-answer]")) form.addEventListener("submit", () => setTimeout(() => disable(form)));
+addEventListener("submit", ({ target }) => "answer" in target.dataset && setTimeout(() => disable(target)));
 
 /** All that belongs to a form, also the buttons of the bar below it. */
 function disable(form) {

@@ -17,7 +17,7 @@ function ago(moment, now) {
 function written(moment, style, now) {
   if (style === "ago") return ago(moment, now);
   if (style === "minute") return now - moment < 72000000 ? minute.format(moment) : far.format(moment);
-  if (style === "time") return now - moment < 72000000 ? clock.format(moment) : far.format(moment);
+  if (style === "time") return moment.toDateString() === now.toDateString() ? clock.format(moment) : far.format(moment);
   return day.format(moment);
 }
 
