@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base import secrets
+from rightcall.base import scan, secrets
 from rightcall.base.scan import SHAPES, Walk, without_secrets
-from rightcall.base.secrets import Redactor
+from rightcall.base.secrets import COMMANDS, Redactor
 from support import secret_samples as samples
 from support.every import every
 from support.writers import WRITERS, Writer
@@ -375,3 +375,12 @@ def test_of_a_very_long_text_only_the_beginning_is_recorded_and_no_half_of_a_sec
         assert shown.endswith(" characters)")
         assert len(shown) < 20_000
         assert secret[:12] not in shown
+
+
+def test_a_line_with_options_is_looked_through_only_where_one_can_hold_a_secret() -> None:
+    hide = Redactor(b"key", ["badge"])
+    for line in ("ls -la src", "git log --oneline -n 5", "make -j 4 test"):
+        assert hide.text(line) is line
+    for line in ("deploy --token s3cret", "deploy --badge s3cret", "sshpass -p s3cret ssh me", "mysql -ps3cret shop"):
+        assert "s3cret" not in hide.text(line), line
+    assert set(COMMANDS) == set(scan._COMMANDS)  # pyright: ignore[reportPrivateUsage] - the patterns behind them

@@ -119,6 +119,15 @@ def test_a_policy_that_was_only_found_starts_nothing(tmp_path: Path) -> None:
 # ── the policy ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_what_was_mended_in_the_text_of_a_call_stays_in_doubt_and_on_record(opened: Opened, store: Store) -> None:
+    executor = opened(effects=["network"])
+    outcome = executor.run({"name": "x_echo", "arguments": '{"text: "hello there"}'})
+    alone = executor.run({"name": "x_echo", "arguments": "{text: 'hello'}"})
+    assert "missing_open_quote" in [one.rule for one in outcome.repairs]
+    assert outcome.status in ("waiting", "refused"), outcome
+    assert [one.rule for one in alone.repairs] == ["unquoted_key", "single_quotes"]
+
+
 @pytest.mark.promise("V-03", "P-01")
 def test_a_call_that_does_not_fit_is_refused_with_the_name_it_is_listed_under(opened: Opened, store: Store) -> None:
     outcome = call(opened(), "x_echo")

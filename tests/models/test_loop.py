@@ -325,3 +325,31 @@ def test_an_asynchronous_executor_says_how_it_is_opened_without_one(tmp_path: Pa
     opened: Any = Executor.open(tmp_path, store="memory")
     with pytest.raises(TypeError, match=r"open_sync.*async with"), opened:
         raise AssertionError("it must not be entered")
+
+
+@pytest.mark.parametrize("write", [openai, written])
+@pytest.mark.promise("V-05")
+def test_what_was_mended_in_the_text_of_a_call_is_recorded_and_still_in_doubt_in_a_loop(write: Any) -> None:
+    sent: list[str] = []
+
+    def send_mail(to: str, subject: str, body: str) -> str:
+        """Send a mail."""
+        sent.append(to)
+        return "sent"
+
+    def run(arguments: str) -> Any:
+        call = {"name": "send_mail", "arguments": arguments}
+        message: Any = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": call}]}
+        if write is written:
+            message = f'<tool_call>{{"name": "send_mail", "arguments": {arguments}}}</tool_call>'
+        policy = {"policy": {"allow": ["send_mail"]}}
+        with Executor.open_sync(policy=policy, code=False, store="memory") as executor:
+            executor.tool(send_mail, effects=["network"])
+            return run_loop_sync(ScriptedModel([message, "Done."]), executor, "Write to Ann.", caller="me").outcomes[0]
+
+    unsure = run('{"to": "ann@example.org", "subject": "Hi, "body": "Bye"}')
+    assert (unsure.status, unsure.decision.rule, sent) == ("waiting", "approval:confidence", [])
+    assert "missing_end_quote" in [one.rule for one in unsure.repairs]
+    sure = run("{to: 'ann@example.org', 'subject': 'Hi', body: 'Bye'}")
+    assert (sure.status, sent) == ("success", ["ann@example.org"])
+    assert [one.rule for one in sure.repairs] == ["unquoted_key", "single_quotes"]

@@ -299,7 +299,7 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
     ),
     "mysql": regex(rf"mysql\w*+[^\n|;&]{{0,200}}?[ \t]-p{_NOT_HIDDEN}([^\s\"'\\-][^\s\"'\\]*+)"),
 }
-"""Commands that take a password in a short option."""
+"""Commands that take a password in a short option: those of `secrets.COMMANDS`."""
 
 
 def without_secrets(text: str, is_secret: Callable[[str], bool], hide: Hide) -> str:

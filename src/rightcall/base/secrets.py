@@ -107,6 +107,10 @@ _QUIET = re.compile(r"(?:[A-Za-z0-9_-]{0,14}+[^A-Za-z0-9_=:<-]++)*+[A-Za-z0-9_-]
 """Texts without a sign that could give a name a value, and without a word as long as a token: with no option either,
 most arguments are so."""
 
+COMMANDS = ("sshpass", "curl", "mysql")
+"""Commands that take a password in a short option."""
+_OPTION = regex(r"(?<![\w.\-])--?[A-Za-z][\w.\-]*+")
+
 _MOST_LOOKED = 20_000
 """Values in one call that are looked at; of a larger one nothing is shown, since nobody knows what it holds."""
 _LONGEST_TEXT, _LOOKED_AT, _MARGIN = 64_000, 24_000, 8_000
@@ -155,7 +159,7 @@ class Redactor:
         """A text without its secrets; a very long one is cut."""
         if len(text) > _LONGEST_TEXT:
             return f"{self.text(text[:_LOOKED_AT])[:-_MARGIN]}… ({len(text):,} characters)"
-        if _QUIET(text) and not _has_options(text):
+        if _QUIET(text) and not self._has_telling_options(text):
             return text
         from rightcall.base.scan import without_secrets  # late: dozens of patterns, which most calls never need
 
@@ -237,7 +241,16 @@ class Redactor:
         if inner and not self._are_quiet(inner, texts):
             return False
         joined = "\n".join(texts)
-        return _QUIET(joined) is not None and not _has_options(joined)
+        return _QUIET(joined) is not None and not self._has_telling_options(joined)
+
+    def _has_telling_options(self, text: str) -> bool:
+        """Whether a text without signs and long words may hold a secret all the same: behind an option named so, or in
+        a command that takes one in a short option."""
+        if not _has_options(text):
+            return False
+        if ">" in text or any(command in text for command in COMMANDS):
+            return True
+        return any(self.is_secret(option) for option in _OPTION.findall(text))
 
     def _are_quiet(self, inner: list[Any], texts: list[str]) -> bool:
         """The same for what an object holds; its texts are added to `texts`."""

@@ -3,7 +3,7 @@
 What a model and its host are told of a call: objections before it was judged, refusals, questions, results.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import lru_cache
 from hashlib import sha256
@@ -156,11 +156,7 @@ class Written(Struct, frozen=True):
         found = self.verdict.found
         if self.gate is gate or found is None or not self.verdict.ok:
             return self
-        call_id, origin = (self.verdict.call.id, self.verdict.call.origin) if self.verdict.call else (None, "native")
-        verdict = gate.check(found.name, found.arguments, call_id=call_id)
-        if verdict.call is not None:
-            verdict = replace(verdict, call=replace(verdict.call, origin=origin))
-        return replace(self, verdict=replace(verdict, truncated=verdict.truncated or self.verdict.truncated), gate=gate)
+        return replace(self, verdict=check_again(self.verdict, gate, found.name), gate=gate)
 
     @property
     def arguments(self) -> Any:
@@ -184,6 +180,37 @@ class Written(Struct, frozen=True):
     def _called(self) -> str:
         call = self.verdict.call or self.verdict.found
         return call.name if call is not None else self.name
+
+
+def check_again(before: Verdict, gate: Gate, name: str) -> Verdict:
+    """A call that was read before, by this name and as this gate sees it. What reading its text has mended is no longer
+    in the arguments: it stays in the verdict, with its doubts; and what was too doubtful then is so now."""
+    found, call = before.found or before.call, before.call
+    if found is None:
+        return before
+    verdict = gate.check(name, found.arguments, call_id=call.id if call is not None else None)
+    again = {(one.path, one.rule) for one in verdict.repairs}
+    mended = [one for one in before.repairs if not one.path and not one.rule.startswith("tool_")]
+    mended = [one for one in mended if (one.path, one.rule) not in again]
+    if verdict.ok and not before.ok:
+        from rightcall.gate.judge import CERTAIN  # late: hardly ever needed
+
+        if any(one.confidence < CERTAIN for one in mended):
+            return before
+    if verdict.call is not None and call is not None:
+        verdict = replace(verdict, call=replace(verdict.call, origin=call.origin))
+    truncated = verdict.truncated or before.truncated
+    return with_repairs(replace(verdict, truncated=truncated), mended) if mended or truncated else verdict
+
+
+def with_repairs(verdict: Verdict, earlier: Sequence[Repair]) -> Verdict:
+    """The verdict on a call that was repaired before it was checked."""
+    repairs = (*earlier, *verdict.repairs)
+    sure = min([verdict.confidence, *(one.confidence for one in earlier)])
+    return replace(
+        verdict, repairs=repairs, confidence=sure,
+        strategy=verdict.strategy if verdict.strategy == "failed" else used(repairs),
+    )  # fmt: skip
 
 
 def call_body(written: Written, who: Who, request: Request | None, redactor: Redactor) -> CallBody:

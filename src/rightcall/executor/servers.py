@@ -22,7 +22,7 @@ from msgspec.structs import asdict, replace
 from rightcall.base.text import escaped
 from rightcall.catalog.catalog import words_of
 from rightcall.catalog.tool import PackTool
-from rightcall.executor.calls import Who, Written, identity_now
+from rightcall.executor.calls import Who, Written, check_again, identity_now, with_repairs
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
@@ -254,21 +254,13 @@ def _known_of(one: Equipped) -> dict[str, Any]:
 def _checked(written: Written, here: Here, tool: str) -> Written:
     """What was written, as a call of the tool by its server's name. How sure the name was stays with it."""
     before = written.verdict
-    found = before.found or before.call
-    if found is None:
+    if before.found is None and before.call is None:
         return replace(written, name=tool)
-    call_id, origin = (before.call.id, before.call.origin) if before.call is not None else (None, "native")
-    verdict = here.box.gate.check(tool, found.arguments, call_id=call_id)
-    renamed = tuple(one for one in before.repairs if one.rule.startswith("tool_") and one.rule != "tool_alias")
-    if verdict.call is not None:
-        verdict = replace(verdict, call=replace(verdict.call, origin=origin))
-    return replace(
-        written, name=tool, gate=here.box.gate,
-        verdict=replace(
-            verdict, repairs=(*renamed, *verdict.repairs), truncated=verdict.truncated or before.truncated,
-            confidence=min([verdict.confidence, *(one.confidence for one in renamed)]),
-        ),
-    )  # fmt: skip
+    renamed = [one for one in before.repairs if one.rule.startswith("tool_") and one.rule != "tool_alias"]
+    verdict = check_again(before, here.box.gate, tool)
+    if verdict is not before:
+        verdict = with_repairs(verdict, renamed)
+    return replace(written, name=tool, gate=here.box.gate, verdict=verdict)
 
 
 def _as_listed(outcome: Outcome, server: str, tool: str, listed: str) -> Outcome:

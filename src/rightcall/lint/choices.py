@@ -170,7 +170,9 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
 
 
 _NOT_ALL: Final = re.compile(
-    r"\b(?:defaults?(?: to| is)?|other (?:values|options))\s*[:=]?\s*$|\bor [`'\"][^`'\"\n]{0,20}[:{*]", re.IGNORECASE
+    r"\b(?:defaults?(?: to| is)?|other (?:values|options))\s*[:=]?\s*$|\bor [`'\"][^`'\"\n]{0,20}[:{*]|"
+    r"\b(?:user|self)-defined\b",
+    re.IGNORECASE,
 )
 """What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)

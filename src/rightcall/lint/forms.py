@@ -87,8 +87,12 @@ _PATTERNS: Final = (
 )  # fmt: skip
 
 
+_IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\b", re.IGNORECASE)
+"""What follows is said of parts of the value."""
+
+
 def find_form(argument: Argument, text: str) -> Iterator[Hit]:
-    if not is_free(argument) or _OTHER_FORMS.search(text) or choices_in(text, argument.name):
+    if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)

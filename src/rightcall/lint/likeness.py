@@ -150,6 +150,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
+    apart = apart or {*mine} ^ {*theirs} == {"field", "value"}
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
@@ -220,7 +221,9 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         )
         return
     described = (
-        len(argument.description.split()) > 1 or f"`{name}`" in tool.description or f"\n{name}" in tool.description
+        len(argument.description.split()) > 1
+        or f"`{name}`" in tool.description
+        or re.search(rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b", tool.description) is not None
     )
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
@@ -240,7 +243,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     ):
         return
     long = _LETTERS.get(name) if argument.kind == "string" else None
-    long = long or (None if says_nothing(name) else _written_out(name))
+    arrival = name.startswith("arr") and argument.kind != "array"
+    long = long or (None if says_nothing(name) or arrival else _written_out(name))
     if long is not None:
         yield Hit(
             "RC113",
@@ -342,17 +346,20 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
-    if tuple(word for word in mine if word not in _SAYS_LITTLE) == tuple(
-        word for word in theirs if word not in _SAYS_LITTLE
-    ):
+    if (mine[-1] == "all") is (theirs[-1] == "all") and tuple(
+        word for word in mine if word not in _SAYS_LITTLE
+    ) == tuple(word for word in theirs if word not in _SAYS_LITTLE):  # `approve`, `approve_all`: one, or every one
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
-    if _one_letter_apart(one, other) or [word.replace("z", "s") for word in mine] == [
-        word.replace("z", "s") for word in theirs
-    ]:
+    if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
+
+
+def _british(word: str) -> str:
+    """`organise` for `organize`; a first letter is no matter of spelling (`zadd`, `sadd`)."""
+    return word[:1] + word[1:].replace("z", "s")
 
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:

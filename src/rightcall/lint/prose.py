@@ -107,6 +107,10 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             yield _mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
+        if words_of(argument.name)[-1:] == ("id",) and re.search(
+            r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
+        ):
+            return  # said of what it points to: `orders must be 'paid'`
         if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(text)):
             return
         if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
@@ -391,7 +395,11 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
-        elif _LISTED.match(text) and not _IS_LIST.search(text) and not re.search(r"\bline|newline|space|JSON", text):
+        elif (
+            _LISTED.match(text)
+            and not _IS_LIST.search(text)
+            and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
+        ):
             yield _mistyped(argument, "text", "a list", "array")
         elif _IS_LIST.search(text):
             yield Hit(
@@ -439,6 +447,8 @@ _TOLD_UNIT: Final = re.compile(
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
+_FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
+"""Letters of a language whose words for units are not known here."""
 _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
 _UNITS_TEXT = """
     ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
@@ -476,6 +486,7 @@ def _unit(argument: Argument, text: str) -> Iterator[Hit]:
         and words[-1] in _NEEDS_UNIT
         and _ON_SCREEN.isdisjoint(words)
         and not _TOLD_UNIT.search(text)
+        and not _FOREIGN.search(text)
         and not any(is_unit(word) for word in words[:-1])
     ):
         others = " ".join(argument.siblings).lower()

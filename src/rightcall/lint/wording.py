@@ -106,6 +106,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from _argument_description(argument)
 
 
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of languages that write no space between words: about two make one."""
+
+
 def _tool_description(tool: ToolView) -> Iterator[Hit]:
     text, place = tool.description.strip(), tool.at("description")
     if not text:
@@ -119,8 +123,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
         return
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
-    words = text.split()
-    if len(words) < 3 or len(text) < 12 or (repeats and len(words) < 4):
+    length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
+    if length < 3 or len(text) < 12 or (repeats and length < 4):
         how = "says no more than the name" if repeats else "is too short to choose by"
         yield Hit(
             "RC202",
@@ -256,7 +260,11 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
     description of the tool, which names it as an argument or as the only thing it takes."""
     name, text = argument.name, tool.description[:MOST_TEXT]
-    if "const" in argument.schema or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**")):
+    if (
+        "const" in argument.schema
+        or argument.schema.get("not") == {}
+        or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
+    ):
         return True
     if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
         return True

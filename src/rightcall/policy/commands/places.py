@@ -3,7 +3,6 @@ place of credentials, a file that something starts from, or part of the system."
 
 import os
 import re
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from msgspec import Struct
@@ -169,6 +168,8 @@ class Place(Struct, frozen=True):
 
     def is_above(self, path: str) -> bool:
         """The project's folder or one that it lies in, also where only wildcards mean it: `/tmp/*`, `/home/*/work`."""
+        from fnmatch import fnmatchcase  # late: few lines need it, and every hook would pay for it
+
         names = [name for name in self.root.casefold().split("/") if name]
         reached = {0}
         for part in path.casefold().replace(HOLE, "*").split("/"):
