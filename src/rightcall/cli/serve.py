@@ -320,20 +320,22 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
             "",
         ]
     file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
-    first = (
-        f"   curl -si $BASE/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
-        if practice
-        else "   curl -s $BASE/models"
-    )
+    first = ["1. The models behind it:", "   curl -s $BASE/models"]
+    second = "2. A request of your client: the header x-rightcall of the answer says what was done to it"
+    if practice:
+        first = [
+            "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
+            f"   curl -si $BASE/chat/completions -H 'content-type: application/json' -d '{_BODY}'",
+        ]
+        second = f"2. Your own model behind it: {own}"
     return [
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
         f"The base URL for your client{_keep_secret(token)}. Anthropic's and Ollama's clients leave out /v1:",
         f"  BASE={style.tint(f'{url}/v1', 'bold')}",
         "",
         "Three things to try, after pasting that line into a shell:",
-        "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
-        first,
-        f"2. Your own model behind it: {own}",
+        *first,
+        second,
         "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',

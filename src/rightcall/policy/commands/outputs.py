@@ -45,9 +45,12 @@ _OTHER_O = frozenset(
 def _outputs(run: Run) -> list[Word]:
     """What a program writes that nobody described, where an option says so that means it nearly everywhere. Only what
     may lie elsewhere, or is hidden."""
-    if run.program in _OTHER_O or not any(one[:1] == "-" and _MAY_NAME.search(one) for one in run.values):
+    if run.program in _OTHER_O:
         return []
-    found = [
+    made = _made(run)
+    if not any(one[:1] == "-" and _MAY_NAME.search(one) for one in run.values):
+        return made
+    found = made + [
         word
         for name, word in options_of(run.program, run.arguments)
         if word is not None and (name == "-o" or _OUTPUTS.fullmatch(name)) and word.value[:1] in ("/", "~", ".")
@@ -57,6 +60,20 @@ def _outputs(run: Run) -> list[Word]:
         word for name, word in pairs
         if (name == "-o" or _OUTPUTS.fullmatch(name)) and word.value[:1] in ("/", "~", ".") and word not in found
     ]  # fmt: skip
+
+
+_MAKING = frozenset(("new", "init", "create", "startproject", "startapp"))
+
+
+def _made(run: Run) -> list[Word]:
+    """The folder that a program makes a project in: `cargo new /srv/x`, `npm create vite /srv/x`, `create-react-app x`.
+    Only what may lie elsewhere."""
+    begun = (
+        0
+        if run.program.startswith("create-")
+        else next((at + 1 for at, one in enumerate(run.values) if one in _MAKING), -1)
+    )
+    return [] if begun < 0 else [word for word in run.arguments[begun:] if word.value.startswith(("/", "~", ".."))]
 
 
 def _last(valued: str) -> Callable[[Run], list[Word]]:
@@ -120,12 +137,23 @@ def _installed_to(run: Run) -> list[Word]:
     return into or [Word(one.partition("=")[2]) for one in run.values if one.casefold().startswith("prefix=")]
 
 
+_CHANGING = frozenset(
+    ("add", "am", "apply", "checkout", "cherry-pick", "clean", "commit", "init", "merge", "mv", "pull", "rebase",
+     "reset", "restore", "revert", "rm", "stash", "switch")
+)  # fmt: skip
+
+
 def _written_by_git(run: Run) -> list[Word]:
-    """What is written besides the files of the work tree."""
-    if not any(one.startswith(("-o", "--o", "--se")) or one in ("bundle", "mv") for one in run.values):
+    """What is written besides the files of the work tree; and a work tree elsewhere: `git -C /etc commit`."""
+    elsewhere = values_of("git", run.arguments, ("-C",)) if "-C" in run.values else []
+    if not elsewhere and not any(
+        one.startswith(("-o", "--o", "--se")) or one in ("bundle", "mv") for one in run.values
+    ):
         return []
     at = action_at("git", run.arguments)
     action, rest = (run.values[at], run.arguments[at + 1 :]) if at >= 0 else ("", [])
+    if elsewhere and action in _CHANGING:
+        return elsewhere
     found = value_of("git", rest, "--output", "--separate-git-dir", "--output-directory")
     if found is None and action in ("archive", "format-patch"):
         found = value_of("git", rest, "-o")
@@ -263,7 +291,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "go", "rustc", "ld"), _compiled_to),
     **dict.fromkeys(("python", "python3"), _made_by_python),
     **dict.fromkeys(("make", "gmake"), _installed_to),
-    "cmake": _named("--prefix", "--install-prefix"),
+    "cmake": _named("-B", "--prefix", "--install-prefix"),
     "gpg": _named("-o", "--output"),
     "split": lambda run: run.operands("-l -b -n -a -C -t")[1:],
     "ex": _all(),
