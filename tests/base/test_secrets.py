@@ -383,4 +383,4 @@ def test_a_line_with_options_is_looked_through_only_where_one_can_hold_a_secret(
         assert hide.text(line) is line
     for line in ("deploy --token s3cret", "deploy --badge s3cret", "sshpass -p s3cret ssh me", "mysql -ps3cret shop"):
         assert "s3cret" not in hide.text(line), line
-    assert set(COMMANDS) == set(scan._COMMANDS)  # pyright: ignore[reportPrivateUsage] - the patterns behind them
+    assert set(COMMANDS) == set(scan._COMMANDS)  # the patterns behind them

@@ -220,7 +220,7 @@ def test_the_figures_for_prometheus_cover_the_same_without_telemetry(
         'mcp_client_operation_duration_seconds_bucket{gen_ai_operation_name="execute_tool",gen_ai_tool_name="echo",',
         'gen_ai_tool_name="x_echo",mcp_method_name="tools/call",mcp_protocol_version="2025-11-25"',
         'gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name="chat",gen_ai_provider_name=',
-        'rightcall_repairs_total{rule="single_quotes"} 1',
+        'rightcall_repairs_total{rule="single_quotes"} 2',
         'rightcall_decisions_total{decision="allow",rule=',
     ):
         assert line in shown
