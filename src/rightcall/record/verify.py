@@ -282,7 +282,7 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
                 return checked, after.seq
             checked += 1
         later[entry.node] = entry
-    if len(newest) > count or tables.oldest() != 1:
+    if len(newest) > count or (tables.oldest() != 1 if is_one else checkpoints(tables)):  # numbers of many have gaps
         return checked, None
     for first in later.values():
         own = link(START, first.seq, first.kind, first.call, first.at, first.body)
