@@ -19,7 +19,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
-from support.proxies import Rig, post, request, serving
+from support.proxies import Rig, post, request, request_for, serving
 from support.scripted.server import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
 from support.wires.chat import TOOLS, seen, whole_answer
 
@@ -276,7 +276,7 @@ def test_nothing_is_asked_again_where_nothing_may_change_or_several_answers_come
 def test_asking_again_works_over_every_api(path: str, stream: bool) -> None:
     with rig(retry=1) as one:
         one.upstream.play([Answer([NativeCall("weather", {"days": 3})]), Answer([RIGHT])])
-        got = post(one.address, path, _request(path, stream))
+        got = post(one.address, path, request_for(path, stream))
         assert got.status == 200, got.body
         assert b"Bern" in got.body
         assert (b"days" in _output(path, got.body)) is False
@@ -290,18 +290,6 @@ def _output(path: str, body: bytes) -> bytes:
     whole = body if body.startswith(b"{") else body.split(b"response.completed\ndata: ")[1].split(b"\n")[0]
     answer = json.decode(whole)
     return json.encode(answer.get("response", answer)["output"])
-
-
-def _request(path: str, stream: bool) -> dict[str, Any]:
-    tools = json.decode(TOOLS)
-    said = [{"role": "user", "content": "Weather in Bern?"}]
-    if path == RESPONSES:
-        flat = [{"type": "function", **tool["function"]} for tool in tools]
-        return {"model": "m", "input": said, "tools": flat, "stream": stream}
-    if path == MESSAGES:
-        own = [{"name": one["function"]["name"], "input_schema": one["function"]["parameters"]} for one in tools]
-        return {"model": "m", "max_tokens": 100, "messages": said, "tools": own, "stream": stream}
-    return {"model": "m", "messages": said, "tools": tools, "stream": stream}
 
 
 # ── reasoning that the prompt opened ─────────────────────────────────────────────────────────────────────────────────
@@ -358,7 +346,7 @@ def test_what_the_policy_says_of_reasoning_holds_and_is_not_learned_otherwise(
 def test_taught_models_get_their_tools_in_the_prompt_and_clients_get_native_calls(path: str, stream: bool) -> None:
     with rig(teach="on") as one:
         one.upstream.play([Answer([Text(f"Sure. {GOOD}")])])
-        got = post(one.address, path, _request(path, stream))
+        got = post(one.address, path, request_for(path, stream))
         sent = one.upstream.requests[0].json
         assert not sent.get("tools")
         assert b"weather" in one.upstream.requests[0].body
@@ -528,7 +516,7 @@ def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: 
         port = taken.getsockname()[1]
     service = assemble(f"http://127.0.0.1:{port}", load_policy(None), Options(), Access(None, bound_to="127.0.0.1"))
     with serving(service.app) as address:
-        got = post(address, path, _request(path, False))
+        got = post(address, path, request_for(path, False))
         error = got.json["error"]
         assert got.status == 502
         assert "cannot be reached" in (error if path == OLLAMA else error["message"])
@@ -539,7 +527,7 @@ def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: 
 @pytest.mark.parametrize("half", [False, True])
 def test_an_upstream_that_dies_in_a_stream_leaves_a_whole_error_behind(shared: Rig, path: str, half: bool) -> None:
     shared.upstream.play([Dies(Answer([Text("one two three four five six seven eight nine")]), after=6, half=half)])
-    got = post(shared.address, path, _request(path, True))
+    got = post(shared.address, path, request_for(path, True))
     last = got.body.rstrip(b"\n").split(b"\n")[-1]
     assert got.body.endswith(b"\n")
     assert b"one" in got.body
@@ -559,7 +547,7 @@ def test_a_page_for_people_is_an_error_of_the_clients_own_api(
 ) -> None:
     page = b"<html><head><title>Bad\n Gateway</title></head></html>"
     shared.upstream.play([Raw(page, status=status, content_type="text/html; charset=utf-8")])
-    body = _request(path, True)
+    body = request_for(path, True)
     got = post(shared.address, path, body if tools else body | {"tools": []})
     error = got.json["error"]
     assert got.status == told
@@ -569,7 +557,7 @@ def test_a_page_for_people_is_an_error_of_the_clients_own_api(
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])
 def test_half_an_answer_is_an_error_and_not_half_an_answer(shared: Rig, path: str) -> None:
     shared.upstream.play([Raw(b'{"choices": [{"message": {"role": "assist')])
-    got = post(shared.address, path, _request(path, False))
+    got = post(shared.address, path, request_for(path, False))
     assert (got.status, b"not valid JSON" in got.body) == (502, True)
 
 
@@ -577,9 +565,9 @@ def test_half_an_answer_is_an_error_and_not_half_an_answer(shared: Rig, path: st
 def test_an_answer_that_is_too_long_is_refused_for_that_request_alone(path: str) -> None:
     with rig(limits=HttpLimits(body_bytes=100_000)) as one:
         one.upstream.play([Raw(b"x" * 200_000), Answer([RIGHT])])
-        got = post(one.address, path, _request(path, False))
+        got = post(one.address, path, request_for(path, False))
         assert (got.status, b"100,000" in got.body) == (502, True)
-        assert post(one.address, path, _request(path, False)).status == 200
+        assert post(one.address, path, request_for(path, False)).status == 200
 
 
 def test_an_event_that_never_ends_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,14 +235,14 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         given = [_float(one) for one in between.groups() if one is not None]
         low, high = (given[0], given[1]) if len(given) == 2 and given[0] < given[1] else (None, None)
     if high is None:
-        high = _told_bound(argument, text, _UPPER, 1)
+        high = _find_bound(argument, text, _UPPER, 1)
     if low is None:
-        low = _told_bound(argument, text, _LOWER, 0)
+        low = _find_bound(argument, text, _LOWER, 0)
     told = _POSITIVE.search(text) if kind in ("integer", "number") else None
     return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
 
 
-def _told_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: int) -> float | None:
+def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: int) -> float | None:
     """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
     page, at most 500 pages"). Otherwise the first that is told."""
     told = [_float(one[1]) for one in pattern.finditer(text) if _counts(argument.kind, text, one)]

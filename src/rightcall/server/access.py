@@ -404,7 +404,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        found = _looked_at(scope["headers"])
+        found = _deciding_headers(scope["headers"])
         complaint = self._stranger(scope, found)
         if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
             send = with_headers(send, readable_by(page))
@@ -561,7 +561,7 @@ class Guard:
             self._wrong, self._told_at = 0, now
 
 
-def _looked_at(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+def _deciding_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
     """The headers that decide who comes in, each with all its values."""
     alone = dict(headers)
     if len(alone) == len(headers):  # none is there twice

@@ -47,7 +47,7 @@ def _outputs(run: Run) -> list[Word]:
     may lie elsewhere, or is hidden."""
     if run.program in _OTHER_O:
         return []
-    made = _made(run)
+    made = _project_folders(run)
     if not any(one[:1] == "-" and _MAY_NAME.search(one) for one in run.values):
         return made
     found = made + [
@@ -65,7 +65,7 @@ def _outputs(run: Run) -> list[Word]:
 _MAKING = frozenset(("new", "init", "create", "startproject", "startapp"))
 
 
-def _made(run: Run) -> list[Word]:
+def _project_folders(run: Run) -> list[Word]:
     """The folder that a program makes a project in: `cargo new /srv/x`, `npm create vite /srv/x`, `create-react-app x`.
     Only what may lie elsewhere."""
     begun = (
