@@ -280,12 +280,15 @@ class SqliteTables:
             last = first if most is None else most
         return first, last
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
         # A single kind as it is, not as a parameter: only so is the index of the definitions used.
         only = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         if len(kinds) == 1 and kinds[0].isalpha():
             only, kinds = f" WHERE kind = '{kinds[0]}'", ()
-        rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*kinds, max(0, count))).fetchall()
+        values: tuple[str | int, ...] = kinds
+        if before is not None:
+            only, values = f"{only} {'AND' if only else 'WHERE'} seq < ?", (*kinds, before)
+        rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*values, max(0, count))).fetchall()
         return [AuditEntry(*row) for row in rows]
 
     def belonging(self, seq: int) -> list[AuditEntry]:
