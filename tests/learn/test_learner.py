@@ -191,6 +191,15 @@ def test_a_word_for_not_knowing_is_no_value() -> None:
     assert {one.refused for one in learned.found} == {"it is written where a value is not known"}
 
 
+@pytest.mark.parametrize("sign", [">=", "€"])
+def test_a_sign_may_be_another_name_of_a_value(sign: str) -> None:
+    lines = list(PEOPLE)
+    for number, (caller, context) in enumerate(SOURCES):
+        right = {**RIGHT, "subject": f"s{number}"}
+        lines += corrected(caller, context, {**right, "urgency": sign}, right)
+    assert rules(taught(lines)) == [("value", "urgency", sign, RIGHT["urgency"])]
+
+
 def test_values_of_an_unclear_argument_agree_by_chance() -> None:
     lines = list(PEOPLE)
     words = ("soon", "later", "asap", "today", "weekly")

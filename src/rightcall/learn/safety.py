@@ -4,7 +4,7 @@ holds a secret, hides in odd letters, or switches a safeguard off."""
 import re
 from collections.abc import Iterable
 from typing import Any, Final
-from unicodedata import is_normalized
+from unicodedata import category, is_normalized
 
 from msgspec import json
 
@@ -57,7 +57,7 @@ class Safety:
             return self._of_tool(given, tool)
         if kind == "alias":
             return self._of_alias(place, given)
-        if kind == "value" and (given.strip("<>[]{}() ") in _UNKNOWN or not any(map(str.isalnum, given))):
+        if kind == "value" and _stands_for_nothing(given):
             return "it is written where a value is not known"
         return self._of_value(kind, tool, place, meant)
 
@@ -144,3 +144,18 @@ def names_in(policy: Policy) -> tuple[str, ...]:
     permitted = (*settings.allow, *(name for one in callers for name in (*one.allow, *(one.only or ()))))
     plain = (*permitted, *settings.limits.tools, *settings.budgets_of_tools, *policy.tools)
     return tuple(dict.fromkeys((*strict, *(name for name in plain if not is_pattern(name)))))
+
+
+_SIGNS: Final = frozenset(("=", "==", "===", "!=", "≠", "<", ">", "<=", ">=", "≤", "≥", "%", "+"))
+
+
+def _stands_for_nothing(given: str) -> bool:
+    """Whether it is what models write for a value that they do not know. Comparisons and currencies say something.
+
+    >>> _stands_for_nothing("<unknown>"), _stands_for_nothing("--"), _stands_for_nothing(">="), _stands_for_nothing("€")
+    (True, True, False, False)
+    """
+    plain = given.strip()
+    if plain in _SIGNS or (len(plain) == 1 and category(plain) == "Sc"):
+        return False
+    return given.strip("<>[]{}() ") in _UNKNOWN or not any(map(str.isalnum, given))
