@@ -7,7 +7,6 @@ text that only the running shell knows stands in as `HOLE`.
 import os
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from itertools import islice, pairwise, product
 
 from msgspec import Struct
@@ -265,6 +264,8 @@ def could_be(glob: str, name: str) -> bool:
     """Whether one component with wildcards can stand for a name. A leading dot is only met by a written one."""
     if name.startswith(".") and not glob.startswith((".", "[.]")):
         return False
+    from fnmatch import fnmatchcase  # late: as in `places`
+
     return fnmatchcase(name, glob)
 
 
