@@ -12,18 +12,10 @@ from stat import S_ISREG
 
 from rightcall.base.text import regex
 from rightcall.policy.commands.runs import Run, action_at, option_value
-from rightcall.policy.commands.words import Word
+from rightcall.policy.commands.words import Word, known_names
 from rightcall.policy.commands.wrappers import Inner
 
-_KNOWN = frozenset(
-    ("add", "am", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout",
-     "cherry", "cherry-pick", "clean", "clone", "commit", "config", "describe", "diff", "diff-tree", "difftool",
-     "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep", "help", "init", "log", "ls-files", "ls-remote",
-     "ls-tree", "maintenance", "merge", "merge-base", "mergetool", "mv", "notes", "pull", "push", "range-diff",
-     "rebase", "reflog", "remote", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show",
-     "show-ref", "sparse-checkout", "stash", "status", "submodule", "switch", "symbolic-ref", "tag", "update-index",
-     "version", "worktree")
-)  # fmt: skip
+_KNOWN = known_names("git")
 """Of the names that git knows, those for which nobody need look into a file."""
 _LARGEST = 200_000
 _MOST_FILES = 20

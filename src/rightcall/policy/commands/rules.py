@@ -48,7 +48,7 @@ from rightcall.policy.commands.runs import (
 )
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.starter import programs
-from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
+from rightcall.policy.commands.words import HOLE, Word, basename, joined, known_names, unversioned
 from rightcall.policy.commands.wrappers import SHELLS, VALUED_BY_CONTAINERS, shell_code
 
 
@@ -810,19 +810,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
 }
 
 
-_HARMLESS_TEXT = """
-    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
-    help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
-    paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
-    whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
-    realpath readlink mktemp tput clear reset stty tty pytest jest vitest mocha ruff black isort mypy pyright flake8
-    pylint eslint prettier tsc biome shellcheck shfmt hadolint codespell pushd popd dirs jobs fg bg wait read local
-    let return exit break continue shift ulimit umask nano code emacs apt-cache apt-file dpkg-query tldr say figlet
-    cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
-    ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
-    docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
-    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
-_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+_HARMLESS = known_names("harmless")
 """Their words are names and texts, also where those are the names of programs."""
 
 

@@ -7,23 +7,11 @@ from functools import lru_cache
 from rightcall.policy.commands.inline import interpreter
 from rightcall.policy.commands.launchers import ACTING
 from rightcall.policy.commands.rules import is_listed, known_programs
-from rightcall.policy.commands.words import Word, basename
+from rightcall.policy.commands.words import Word, basename, known_names
 from rightcall.policy.commands.wrappers import Inner
 
 _MOST_TAILS = 12
-_WORD_TEXT = """
-    act age alias amp apex arc architect at auto b2 base64 batch bore bw cap cat charm cipher clear-item code
-    command comet composer cosign cp copilot coproc coverage croc cursor dart declare defaults del deployer dig
-    discord drill eas eb echo ed entr erase ex expo export fc fetch find flux fly format foreman gem get-secret go
-    goose getent gpg hatch headscale heroku hf hh history host http https hub influx init install ipfs irm john jsr
-    k ko kind knife lerna lldb logger lt mail man make mc mina mise mix modal mount mv neptune net new-service nice
-    noglob now np oc od op oras parallel pass perf please pod port print printenv printf ps r rage rails railway
-    rake rd readonly reg render responder rye salt sam sc scala scoop screen script scrub security service set sg
-    shipit skill sky slack sls snap sst strings stripe surge tea tee time timeout toot transfer trap trust tx tsx
-    typeset umount unset up vault vi view wall watch wave wipe wp write xh xhost zip ping kill test env exec eval
-    nslookup keytool openssl tar tmux truncate vim mosh sops certutil convert pip pip3 npm yarn pnpm bun cargo uv
-    poetry python-config"""
-_WORDS = frozenset(_WORD_TEXT.split())
+_WORDS = known_names("likely words")
 """Names that are as likely a word: `ruff format src`, `tool init`."""
 _STILL = frozenset(("env", "exec", "eval", "timeout", "nice", "pnpm", "npm", "yarn", "find", "cat", "cp", "mv", "tee"))
 """Those of them that count all the same where an option or a path follows, or behind `--` and `exec`."""
