@@ -223,7 +223,7 @@ path_patterns = _each(_path_pattern)
 
 def _command_pattern(source: Source, path: KeyPath, value: Any) -> str:
     """A pattern over the words of a command."""
-    from rightcall.policy.commands.wrappers import compiled  # late: most policies have none
+    from rightcall.policy.commands.patterns import compiled  # late: most policies have none
 
     text = name(source, path, value)
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
-from rightcall.policy.commands.parameters import alter
+from rightcall.policy.commands.scanner import alter
 from rightcall.policy.commands.places import Place
 from support.command_lines import Desk
 

@@ -7,9 +7,9 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.patterns import compiled
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.words import read_lists
-from rightcall.policy.commands.wrappers import compiled
 from support.command_lines import Desk, rows
 
 HARMLESS_ASKED = 0.05

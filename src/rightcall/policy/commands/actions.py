@@ -38,22 +38,9 @@ _ENDS = regex(
 )
 _SENDS = regex(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
 _UNLISTED = frozenset(
-    (
-        "push",
-        "release",
-        "apply",
-        "reset",
-        "rm",
-        "uninstall",
-        "submit",
-        "upload",
-        "downgrade",
-        "down",
-        "sync-prod",
-        "remove",
-        "unlink",
-    )
-)
+    ("push", "release", "apply", "reset", "rm", "uninstall", "submit", "upload", "downgrade", "down", "sync-prod",
+     "remove", "unlink")
+)  # fmt: skip
 """These too, where nobody knows the program; of others their own lines say what they mean."""
 _LOOKS = regex(
     r"(?:describe|list|ls|get|head|show|view|tail|logs?|lookup|search|query|scan|filter|select|estimate|preview"

@@ -1,15 +1,16 @@
 """Packages that a command brings: one that nobody knows and that is fetched and run in one step, one straight from a
-repository, and another version of RightCall itself. And images of containers.
-"""
+repository, and another version of RightCall itself. And containers: their images, and what they are let into."""
 
 import os
 import re
 from collections.abc import Iterator
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.actions import named_production
 from rightcall.policy.commands.places import Place
-from rightcall.policy.commands.runs import RuleHit, Run, option_value, values_of
-from rightcall.policy.commands.words import HOLE, Word, known_names
+from rightcall.policy.commands.runs import SHELLS, RuleHit, Run, option_value, values_of, why_dangerous
+from rightcall.policy.commands.words import HOLE, Word, basename, known_names
+from rightcall.policy.commands.wrappers import VALUED_BY_CONTAINERS, shell_code
 
 _FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))
 """Without a terminal `npx` and `npm exec` do not ask before they fetch."""
@@ -232,3 +233,69 @@ def _is_known(name: str, run: Run, place: Place) -> bool:
     return "/" not in name and any(
         os.path.exists(os.path.join(folder, "node_modules", ".bin", name)) for folder in (*run.folders, place.root)
     )
+
+
+# ── containers ──
+
+CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_HALTS = frozenset(("stop", "restart", "pause", "update"))
+
+
+def container_rules(run: Run, place: Place) -> Iterator[RuleHit]:
+    """Folders of the machine that a container is let into."""
+    for at, value in enumerate(run.values):
+        told = ""
+        if value in ("-v", "--volume", "--mount") and at + 1 < len(run.values):
+            told = run.values[at + 1]
+        elif value.startswith(("--volume=", "--mount=", "-v/", "-v~", "-v.")):
+            told = value.partition("=")[2] or value[2:]
+        found = re.search(r"(?:source|src)=([^,]+)", told)
+        source = found[1] if found else told.partition(":")[0]
+        if source and source[0] in "/~.":
+            for path in run.wholes(Word(source), place):
+                if place.is_everything(path) or place.holds_credentials(path):
+                    yield RuleHit("escalates", f"{run.program} -v {source}")
+                    return
+    action = next((one for one in run.values if one in _HALTS), "")
+    if action and not CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
+        yield RuleHit("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, no name
+    if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
+        yield RuleHit(
+            "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
+        )  # what is a try here is one's work there
+    host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
+    if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
+        yield RuleHit(kind, f"{run.program} -H {host.value}")
+    yield from compose_rules(run, place)
+    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
+        yield RuleHit("credentials", f"{run.program} inspect")
+    if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
+        yield RuleHit("escalates", f"{run.program} --network=host")
+
+
+def compose_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """What is done with containers by their names, with an image from anywhere, and with the settings of a project."""
+    compose = run.program.endswith("-compose") or run.values[:1] == ["compose"]
+    words = run.operands(VALUED_BY_CONTAINERS + " -f --file --project-name --profile" * compose)
+    said = [one.value for one in words if one.value not in ("compose", "container")]
+    action, names = (said[0], said[1:]) if said else ("", [])
+    if compose:
+        if action in ("config", "convert") and not run.has(*_NAMES_ONLY):
+            yield RuleHit("credentials", f"{run.program} compose {action}")
+    elif action in ("run", "create") and names and not is_known_image(names[0]):
+        yield RuleHit("network", f"{run.program} {action} {names[0]}")
+    if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
+        yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
+
+
+_NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
+
+
+def kubectl_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """A shell in a cluster, that nobody judges what is typed into."""
+    if "rsh" in run.values[:3]:
+        yield RuleHit("publishes", f"{run.program} rsh")
+    elif "exec" in run.values[:6] and "--" in run.values:
+        started = run.arguments[run.values.index("--") + 1 :]
+        if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
+            yield RuleHit("publishes", f"{run.program} exec … {started[0].value}")

@@ -28,16 +28,7 @@ _MOST_NUMBERS = 10
 WILD = regex(r"[*?\[]")
 _RANGE = regex(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _A_RANGE = regex(r"\{[^{},]*\.\.[^{},]*\}")
-_MARKS = {
-    "*": "\ue010",
-    "?": "\ue011",
-    "[": "\ue012",
-    "]": "\ue013",
-    "{": "\ue014",
-    "}": "\ue015",
-    ",": "\ue016",
-    "~": "\ue017",
-}
+_MARKS = {sign: chr(0xE010 + at) for at, sign in enumerate("*?[]{},~")}
 _QUOTED = str.maketrans(_MARKS)
 _PLAIN = str.maketrans({mark: character for character, mark in _MARKS.items()})
 _PATTERN = str.maketrans(
