@@ -17,8 +17,7 @@ from rightcall.executor.calls import Who, Written, call_body, hush_reasons
 from rightcall.executor.door import Door, Way
 from rightcall.executor.guesses import decided
 from rightcall.executor.request import canonical
-from rightcall.policy.settings import Rights, rights_of
-from rightcall.policy.types import SECOND, Grant, Request
+from rightcall.policy.types import SECOND, Grant, Request, Rights, rights_of
 from rightcall.record.admission import (
     Admission,
     ApprovalQuestion,
