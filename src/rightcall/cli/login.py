@@ -154,7 +154,7 @@ def _server(options: Namespace) -> "Server":
 
 
 def _logged_in(server: "Server", wish: "Wish", options: Namespace) -> "Login":
-    from rightcall.identity.documents import Reach
+    from rightcall.identity.discovery import Reach
     from rightcall.identity.logins import Shown, log_in_at
     from rightcall.identity.vault import Vault
 
