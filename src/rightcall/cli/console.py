@@ -41,12 +41,14 @@ from rightcall.console.people import (
     add_person,
     giver_of,
     identified_people,
+    is_credential,
     local_person,
     make_link,
     people,
+    read_console_address,
+    remote_link,
     revoke_person,
 )
-from rightcall.console.remote import is_credential, read_console_address, remote_link
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.policy.types import Credential

@@ -427,7 +427,7 @@ def _check_store(options: Namespace) -> Check:
 def _look_at_value(options: Namespace) -> list[Check]:
     """What `rightcall stats --value` says of the last week, where calls are recorded."""
     from rightcall.cli.persons import ago
-    from rightcall.cli.value import summary
+    from rightcall.cli.stats import summary
     from rightcall.record.value import read_value
 
     try:

@@ -23,7 +23,6 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
 from rightcall.hosts.install.agent_zero import note
-from rightcall.hosts.install.modes import ModeInForce, mode_in_force
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
@@ -45,7 +44,9 @@ from rightcall.hosts.install.plans import (
     write_manifest,
 )
 from rightcall.hosts.install.trying import (
+    ModeInForce,
     Tried,
+    mode_in_force,
     notes_on,
     server_answers,
     settings_of,
