@@ -55,7 +55,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import folder_stop, stopped, stops_above
+from rightcall.policy.trust import FoundPolicy, folder_stop, stopped, stops_above
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
@@ -611,7 +611,6 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     if policy is None:
         return []
     from rightcall.hosts.adapter import unenforced
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -625,7 +624,6 @@ def _ignored(policy: str | None) -> list[str]:
     if policy is None:
         return []
     from rightcall.cli.policy import examine
-    from rightcall.policy.trust import FoundPolicy
 
     return list(examine(FoundPolicy(policy, quiet=True)).ignored)
 
@@ -663,7 +661,6 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.premises import found_folder, store_path
 
@@ -688,7 +685,6 @@ def _clashes(store: str) -> list[str]:
     if policy is None:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 

@@ -40,11 +40,11 @@ from rightcall.cli.serving import (
 from rightcall.cli.terminal import Style, program, say, style_for
 from rightcall.errors import ConfigError
 from rightcall.gate.records import json_text
+from rightcall.policy.watch import PolicyInForce
+from rightcall.record.premises import store_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from rightcall.policy.watch import PolicyInForce
 
 
 PORT = 4141
@@ -137,8 +137,6 @@ def serve_upstream(
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
-    from rightcall.policy.watch import PolicyInForce
-    from rightcall.record.premises import store_path
 
     form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
     channel = os.environ.pop(CHANNEL, None)

@@ -232,7 +232,6 @@ def _reason(text: str, err: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     try:
