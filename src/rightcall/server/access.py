@@ -34,7 +34,7 @@ from rightcall.base.http.answers import is_loopback
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
 from rightcall.identity.callers import Refusal, check_caller, looks_like_token
-from rightcall.identity.speakers import OF_PROVIDER, WELL_KNOWN, Speakers
+from rightcall.identity.speakers import OF_PROVIDER, PREFIX, WELL_KNOWN, Held, Speakers
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
@@ -52,7 +52,6 @@ from rightcall.server.addresses import (
     readable_by,
     with_headers,
 )
-from rightcall.server.held import PREFIX, Held
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -35,7 +35,7 @@ from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, lighten, notes
-from rightcall.record.fates import Fit
+from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
 from rightcall.record.premises import existing_folder, found_folder, open_store, store_place

@@ -20,7 +20,7 @@ from rightcall.console.questions import TextLine, rows_of, text_lines
 from rightcall.console.room import Room
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
-from rightcall.record.shelf import shelf_of
+from rightcall.record.notes import shelf_of
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog
 from rightcall.router.packets import Listed, PacketStore, is_packet_id, story_of

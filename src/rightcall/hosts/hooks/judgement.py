@@ -35,8 +35,7 @@ from rightcall.hosts.hooks.wires import (
 from rightcall.policy.settings import HostSettings
 from rightcall.policy.trust import FoundPolicy
 from rightcall.record.admission import finish
-from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools
-from rightcall.record.shelf import shelf_of
+from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools, shelf_of
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
