@@ -27,8 +27,6 @@ from rightcall.identity.callers import Refusal, caller_of
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
 if TYPE_CHECKING:
-    from starlette.types import Message, Receive
-
     from rightcall.identity.tokens import Issuer, Written
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -292,7 +290,6 @@ PREFIX: Final = "rct_"
 _SHORTEST: Final = 16
 """Of anything that can be a token."""
 _OF_CALLERS: Final = re.compile(rb"rct_[A-Za-z0-9_-]{43}")
-_WITH_BODY: Final[frozenset[bytes]] = frozenset((b"content-length", b"transfer-encoding"))
 
 _VALUE: Final = itemgetter(1)
 
@@ -333,30 +330,3 @@ class Held:
         if own is not None and text.find(own) >= 0:  # `in` takes several times as long
             return True
         return text.find(b"rct_") >= 0 and _OF_CALLERS.search(text) is not None
-
-    async def searched(self, receive: Receive, headers: list[Header]) -> Receive | None:
-        """The same request with its body read whole; None where that holds a token."""
-        if _WITH_BODY.isdisjoint(dict(headers)):
-            return receive
-        message = await receive()
-        if message.get("more_body"):
-            message = await _whole(message, receive)
-        if message["type"] == "http.request" and self.is_in_body(message.get("body", b"")):
-            return None
-        waiting = [message]
-
-        async def again() -> Message:
-            return waiting.pop() if waiting else await receive()
-
-        return again
-
-
-async def _whole(message: Message, receive: Receive) -> Message:
-    """A body as one message; or that its client has left before all of it had come."""
-    pieces = [message.get("body", b"")]
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] != "http.request":
-            return message
-        pieces.append(message.get("body", b""))
-    return {"type": "http.request", "body": b"".join(pieces)}

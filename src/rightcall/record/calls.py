@@ -562,8 +562,9 @@ def _came_to(
 
 def _damaged(entry: AuditEntry, why: str) -> CallRecord:
     return CallRecord(
-        id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged", decision=cast("Any", ""), rule="",
-        digest="", error=f"the record cannot be read: {why}; `rightcall audit verify` says more",
+        id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged",
+        decision=cast("Any", ""), rule="", digest="",
+        error=f"the record cannot be read: {why}; `rightcall audit verify` says more",
     )  # fmt: skip
 
 
