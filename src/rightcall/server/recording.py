@@ -35,13 +35,13 @@ from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, lighten, notes
+from rightcall.proxy.wires.common import Spent
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
 from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
-from rightcall.server.metering import Spent
 
 # ── metrics ──
 # What the server counts, in Prometheus' text format 0.0.4. Kept by hand: a few dictionaries in one thread.

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door
+from rightcall.executor.messages import tell_passage, tell_waiting
 from rightcall.executor.passage import Passage
-from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.executor.toolbox import full_name
 from rightcall.mcp.approvals import Approver, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
