@@ -223,7 +223,7 @@ class Hooks:
         )
 
     def _locate(self, space: str, told: Mapping[str, Any]) -> None:
-        from rightcall.executor.door import way_told  # late: most events are of a host's own tools
+        from rightcall.executor.toolbox import way_told  # late: most events are of a host's own tools
 
         way = way_told(told)
         if way.is_known:
