@@ -294,6 +294,7 @@ def find_calls(
 LOOKED_THROUGH = 20_000
 """Records that one page of calls is searched in: a fraction of a second; the next page goes on behind them."""
 _PAGE = 1000
+_MOST_COUNTED = 2000
 
 
 class CallPage(Struct, frozen=True):
@@ -363,13 +364,13 @@ class CallCount(Struct, frozen=True):
     """Whether there are no more than these."""
 
 
-def count_calls(tables: Tables, wanted: CallFilter, page: CallPage, most: int = 2000) -> CallCount:
+def count_calls(tables: Tables, wanted: CallFilter, page: CallPage) -> CallCount:
     """Those of a page and of all that are older, without keeping them: as many as one more search finds."""
     found = [one.status == "waiting" for one in page.calls]
     before = page.before
     if before is not None:
         search = _Search(tables, wanted, before)
-        found += [one.status == "waiting" for one in islice(search, most)]
+        found += [one.status == "waiting" for one in islice(search, _MOST_COUNTED)]
         before = search.before
     return CallCount(found.count(False), found.count(True), before is None)
 

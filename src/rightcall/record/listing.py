@@ -175,11 +175,8 @@ class _Search:
 
     def _conditions(self) -> tuple[str, list[Any]]:
         wanted = self._wanted
-        names = {
-            "caller": "caller", "tool": "tool", "provider": "provider", "model": "model", "decision": "decision",
-            "rule": "rule",
-        }  # fmt: skip
-        pairs = [(f"{column} = ?", getattr(wanted, name)) for name, column in names.items()]
+        names = ("caller", "tool", "provider", "model", "decision", "rule")
+        pairs = [(f"{name} = ?", getattr(wanted, name)) for name in names]
         if wanted.strategy == ANY_REPAIR:
             pairs.append((f"strategy NOT IN (?, '{LIFTED}')", "direct"))
         else:
@@ -278,12 +275,9 @@ _read_observed = Decoder(_ObservedCall).decode
 _RULE = encode(OBSERVED)
 
 
-def read_observed(
-    tables: Tables, *, since: str, until: str, caller: str | None = None, seconds: float = 1.0
-) -> Observed:
-    """Of the calls of a period, those that were only observed, from the newest back. Takes about so many seconds at
-    most."""
-    deadline, found, whole = monotonic() + seconds, list[_ObservedCall](), True
+def read_observed(tables: Tables, *, since: str, until: str, caller: str | None = None) -> Observed:
+    """Of the calls of a period, those that were only observed, from the newest back. Takes about a second at most."""
+    deadline, found, whole = monotonic() + 1.0, list[_ObservedCall](), True
     last, oldest = tables.head()[0], max(1, tables.oldest())
     end = last
     while end >= oldest and (whole := end == last or monotonic() < deadline):
