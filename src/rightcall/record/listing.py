@@ -275,9 +275,12 @@ _read_observed = Decoder(_ObservedCall).decode
 _RULE = encode(OBSERVED)
 
 
-def read_observed(tables: Tables, *, since: str, until: str, caller: str | None = None) -> Observed:
-    """Of the calls of a period, those that were only observed, from the newest back. Takes about a second at most."""
-    deadline, found, whole = monotonic() + 1.0, list[_ObservedCall](), True
+def read_observed(
+    tables: Tables, *, since: str, until: str, caller: str | None = None, seconds: float = 1.0
+) -> Observed:
+    """Of the calls of a period, those that were only observed, from the newest back. Takes about so many seconds at
+    most."""
+    deadline, found, whole = monotonic() + seconds, list[_ObservedCall](), True
     last, oldest = tables.head()[0], max(1, tables.oldest())
     end = last
     while end >= oldest and (whole := end == last or monotonic() < deadline):
