@@ -68,6 +68,8 @@ _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
 """Short names that everybody knows, once the text has one of these words."""
+_EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
+"""Names that no description mends: a model writes the name of the value."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -83,6 +85,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_name(tool)
     yield from _siblings(tool)
+    yield from _mixed(tool)
     for argument in tool.arguments:
         yield from _argument_name(argument, tool)
 
@@ -131,6 +134,24 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
                     rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
                     "name the difference, or merge the two", other.path,
                 )  # fmt: skip
+
+
+_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
+_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
+
+
+def _mixed(tool: ToolView) -> Iterator[Hit]:
+    """`userId` beside `user_name` in one tool."""
+    camel = [one for one in tool.top if _CAMEL.fullmatch(one.name)]
+    snake = [one for one in tool.top if _SNAKE.fullmatch(one.name)]
+    if camel and snake:
+        few, many = sorted((camel, snake), key=len)
+        yield Hit(
+            "RC120",
+            f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}",
+            f"write all arguments in {'camelCase' if many is camel else 'snake_case'}",
+            few[0].path,
+        )
 
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
@@ -228,10 +249,11 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = argument.depth > 0 and name.lower() in ("value", "input", "string", "field")
-        if not described and not lone and not inside and not argument.schema.get("enum"):
+        empty = _EMPTY.fullmatch(name.lower()) is not None
+        if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
-                f"argument {quote_name(name)} says nothing, and has no description",
+                f"argument {quote_name(name)} says nothing{'' if described else ', and has no description'}",
                 "name the value, and describe it",
                 argument.path,
             )

@@ -50,15 +50,16 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 _ONE_OF = (
-    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*"
-    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b"
+    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
+    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
+    r"(?:must be|can be|may be|should be)\s+(?:either )?(?=[`'\"]))"
 )
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     """`level must be one of debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if "one of" in text else ():
+    for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".")
@@ -93,6 +94,11 @@ def _head(text: str) -> str:
     )
 
 
+def _unlisted(text: str) -> str:
+    """A text without the lines that tell of one value each."""
+    return re.sub(r"(?m)^[ \t]*(?:[-*•]|\d[.)])[ \t].*$", "", text)
+
+
 def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
@@ -111,7 +117,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
         ):
             return  # said of what it points to: `orders must be 'paid'`
-        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(text)):
+        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(_unlisted(text))):
             return
         if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
             text[: text.find(values[0])]
@@ -368,7 +374,8 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
 _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
-    r"as) an? (?:integer|number)\b(?! of)|\W*(?:the )?(?:page number|index of)\b",
+    r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
+    r"\W*(?:the )?(?:page number|index of)\b",
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
@@ -382,6 +389,18 @@ _IS_LIST: Final = re.compile(
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
+_PACKED: Final = re.compile(
+    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
+    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
+    r" )(?:comma[- ]separated|separated by commas)\b|JSON[- ](?:encoded |formatted )?(?:array|object|list|"
+    r"string)\b(?! (?:path|pointer|schema))|(?:array|list|object|map|dictionary)\b[^.;\n]{0,60}\bas (?:an? )?"
+    r"(?:JSON|stringified|JSON[- ]encoded)\b)",
+    re.IGNORECASE,
+)
+"""The text begins with it: the whole value is a list or an object, packed into a text."""
+_SINGLE_TOO: Final = re.compile(
+    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b", re.IGNORECASE
+)
 _IS_TEXT: Final = re.compile(
     r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
@@ -390,16 +409,24 @@ _IS_TEXT: Final = re.compile(
 _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b", re.IGNORECASE)
 _DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
 """Numbers that are often sent as text, so that no digit is lost."""
+_IS_WHOLE: Final = re.compile(r"\bas an? (?:integer|whole number)\b", re.IGNORECASE)
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    if kind == "string" and plain:
+    if kind == "string" and plain and _PACKED.match(text) and not _SINGLE_TOO.search(text):
+        yield Hit(
+            "RC313",
+            f"{quote_name(argument.name)} holds a list or an object as text",
+            "make it an `array` or an `object`",
+            argument.path,
+        )
+    elif kind == "string" and plain:
         if _AS_TEXT.search(text):
             return
-        if _IS_NUMBER.match(text) and _DECIMALS.isdisjoint(words_of(argument.name)):
+        if _IS_NUMBER.match(text) and (_DECIMALS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
@@ -409,13 +436,6 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
         ):
             yield _mistyped(argument, "text", "a list", "array")
-        elif _IS_LIST.search(text):
-            yield Hit(
-                "RC313",
-                f"{quote_name(argument.name)} holds a list or an object as text",
-                "make it an `array` or an `object`",
-                argument.path,
-            )
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
         yield _mistyped(argument, f"a {kind}", "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
