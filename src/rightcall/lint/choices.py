@@ -126,9 +126,10 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
         below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
-        yield below if _are_values(below) else []
-    bullets = [one[1] for one in _BULLETS.finditer(text)]
-    yield bullets if chosen and _are_values(bullets) else []
+        yield below if _are_values(below) and not _OTHERS.search(text, found.end()) else []
+    bullets = [*_BULLETS.finditer(text)]
+    told = [one[1] for one in bullets]
+    yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
     whole = _WHOLE.fullmatch(text)
     if whole is not None and (chosen or "|" in text):
         yield _checked(text, 0, len(text), whole[1], sure="|" in text)
@@ -196,7 +197,7 @@ def _values(listed: str) -> list[str]:
     plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
     if re.match(QUOTED, plain):
         return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
-    pieces = re.split(_SEPARATOR, plain)
+    pieces = re.split(_SEPARATOR, re.sub(r",?\s*\bdefault(?:s|ing)?\s*$", "", plain))
     return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
 
 

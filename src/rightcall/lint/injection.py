@@ -120,7 +120,7 @@ _SENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
-    r"<!--|-->|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
+    r"<!--|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
     r"developer|prompt)\s*>|\[/?(?:INST|SYSTEM|SYS|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
     r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)s?\s*:|\x1b\[|"
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",

@@ -156,7 +156,7 @@ def _mixed(tool: ToolView) -> Iterator[Hit]:
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     left, right = one.name, other.name
-    if opposed(left, right) or not joined(left) or not joined(right):
+    if opposed(left, right) or not (_KEY.fullmatch(left) and _KEY.fullmatch(right) and joined(left) and joined(right)):
         return None
     if joined(left) == joined(right):
         return "RC111", "differ only in style"
@@ -248,7 +248,9 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     )
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
-        inside = argument.depth > 0 and name.lower() in ("value", "input", "string", "field")
+        inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
+            "value", "input", "string", "field",
+        )  # fmt: skip
         empty = _EMPTY.fullmatch(name.lower()) is not None
         if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
@@ -406,7 +408,9 @@ def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     found: dict[str, dict[str, list[ToolView]]] = {}
     for tool in tools:
         for argument in tool.top:
-            if len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name:
+            if _KEY.fullmatch(argument.name) and (
+                len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name
+            ):
                 found.setdefault(joined(argument.name), {}).setdefault(argument.name, []).append(tool)
     for spellings in found.values():
         if len(spellings) < 2:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import same_meaning, singular, words_of
+from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
@@ -242,6 +242,7 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     name, text = argument.name, tool.description[:MOST_TEXT]
     if (
         "const" in argument.schema
+        or (argument.schema.get("enum") and "default" in argument.part)
         or argument.schema.get("not") == {}
         or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
     ):
@@ -252,7 +253,9 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
     told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
-    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(rf"(?<!\w){re.escape(name)}\s?[=:(]", text):
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(
+        rf"(?<!\w){re.escape(name)}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)", text
+    ):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
     return alone and name.lower() in words_of(text)
@@ -460,6 +463,7 @@ def _takes_own(tool: ToolView) -> bool:
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
     known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    known |= {joined(name) for name in known}
     known |= {
         str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
     }
@@ -474,7 +478,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
-        names = [*listed, *(name for name in mentioned if name.lower() not in known)]
+        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
         if names:
             yield tool, Hit(
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
