@@ -29,6 +29,8 @@ _OTHER_FORMS: Final = re.compile(
     r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
+    r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
+    r"\b(?:component|portion|prefix|suffix)\b|"
     r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
     r"\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,

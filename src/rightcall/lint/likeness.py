@@ -370,15 +370,23 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
-    if (mine[-1] == "all") is (theirs[-1] == "all") and tuple(
-        word for word in mine if word not in _SAYS_LITTLE
-    ) == tuple(word for word in theirs if word not in _SAYS_LITTLE):  # `approve`, `approve_all`: one, or every one
+    if _bare(mine) == _bare(theirs):
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
+
+
+def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the words that say little. `approve_all` and `reply_all_to` say another thing than without `all`."""
+    last = len(words) - 1
+    return tuple(
+        word
+        for at, word in enumerate(words)
+        if word not in _SAYS_LITTLE or (word == "all" and (at == last or words[at - 1] == "reply"))
+    )
 
 
 def _british(word: str) -> str:

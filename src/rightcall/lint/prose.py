@@ -100,7 +100,8 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     found = choices_in(text, argument.name, chosen=bool(listed))
-    values = [value for value in found if value not in ("null", "None", "undefined")]
+    titled = all(value[:1].isupper() for value in found)
+    values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
     if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
         return
