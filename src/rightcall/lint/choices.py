@@ -62,6 +62,8 @@ _IN_BRACKETS: Final = re.compile(
     rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
     rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
 )
+_EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
+"""Before a bracket: it is part of a regular expression, or of a word."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
@@ -118,6 +120,9 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
+        before, behind = text[max(0, found.start() - 30) : found.start()], text[found.end() : found.end() + 1]
+        if _EXPRESSION.search(before) or (behind and behind in "?*+{$"):
+            continue
         if (
             "|" in found[1]
             or _CODES.fullmatch(found[1])

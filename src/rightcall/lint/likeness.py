@@ -167,7 +167,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if len(mine) > 1 and sorted(mine) == sorted(theirs):
         return "RC111", "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
-        return ("RC111", "differ only in singular and plural") if alike else None
+        return ("RC111", "differ only in singular and plural") if alike and one.kind else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
@@ -241,11 +241,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             argument.path,
         )
         return
-    described = (
-        len(argument.description.split()) > 1
-        or f"`{name}`" in tool.description
-        or re.search(rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b", tool.description) is not None
-    )
+    told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
+    described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
@@ -266,7 +263,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):
         return
-    long = _LETTERS.get(name) if argument.kind == "string" else None
+    long = _LETTERS.get(name) if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     long = long or (None if says_nothing(name) or arrival else _written_out(name))
     if long is not None:

@@ -274,9 +274,15 @@ _IS_TEXT: Final = re.compile(
     re.IGNORECASE,
 )
 _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b", re.IGNORECASE)
-_DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
-"""Numbers that are often sent as text, so that no digit is lost."""
-_IS_WHOLE: Final = re.compile(r"\bas an? (?:integer|whole number)\b", re.IGNORECASE)
+_COUNTS: Final = word_set(
+    "count counts limit page pages offset skip top max maximum min minimum num number per results rows items days "
+    "hours minutes seconds weeks months years age retries attempts copies people guests nights persons seats index "
+    "position depth width height length port"
+)
+"""Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
+_IS_WHOLE: Final = re.compile(
+    r"\b(?:as|be) an? (?:integer|whole number)\b|^\W*(?:an? )?(?:integer|numeric value)\b", re.IGNORECASE
+)
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
@@ -296,7 +302,7 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         if (
             _IS_NUMBER.match(text)
             and not _others(argument, text)
-            and (_DECIMALS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text))
+            and (not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text))
         ):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):

@@ -17,7 +17,8 @@ MOST_TEXT: Final = 20_000
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
     "delete": "delete remove erase destroy drop purge wipe",
-    "create": "create insert register generate",
+    "create": "create insert register",
+    "make": "generate",
     "update": "update modify rename patch",
     "send": "send publish submit email",
 }
@@ -31,7 +32,18 @@ _TURNS: Final = {
     word: contrary for pair in _TURNS_TEXT.split() for word, contrary in (pair.split("/"), pair.split("/")[::-1])
 }
 """Verbs, each with its contrary."""
-_COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
+_COMPATIBLE: Final = {
+    frozenset(pair.split("/"))
+    for pair in (
+        "update/delete",
+        "create/update",
+        "create/send",
+        "make/read",
+        "make/create",
+        "make/update",
+        "make/send",
+    )
+}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
     ("source origin", "destination target"),
