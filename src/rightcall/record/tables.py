@@ -355,8 +355,9 @@ class Tables(Facts, Protocol):
         """Records in order: those with a number above `after`, not before `since` and before `until` (UTC)."""
         ...
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
-        """The last records, newest first; only those kinds when any are named."""
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
+        """The last records, newest first; only those kinds when any are named, only those below a number when one
+        is."""
         ...
 
     def belonging(self, seq: int) -> list[AuditEntry]:
