@@ -275,6 +275,7 @@ class Session:
             self._reopen(found, deadline)
         assert self._open is not None
         connection, tables = self._open
+        BELL.hear()
         patiently(lambda: self._lock(connection), deadline, BELL.wait)
         self._notice_others(connection, tables)
         now = self._clock.now()
@@ -292,6 +293,7 @@ class Session:
         assert self._open is not None
         connection, tables = self._open
         roll_back(connection)
+        BELL.ring()
         tables.start_over()
         self._tidied = self._tidied_before
         return self.begin(deadline)
@@ -329,6 +331,7 @@ class Session:
         self._stamp = self._tidied = None
         if self._open is not None:
             roll_back(self._open[0])
+        BELL.ring()
 
     def _reopen(self, found: Stamp, deadline: float) -> None:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
