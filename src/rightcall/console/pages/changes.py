@@ -53,7 +53,15 @@ from rightcall.tools.write.changes import Change, JournalEntry
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.merge import Checker, MergePlan, merge_plan
 from rightcall.tools.write.pulls import CheckRun, PullRecord, all_pulls, damaged_pulls, exact_diff, pull_of
-from rightcall.tools.write.review import PullView, has_approved, refuse_second, require_other, span_of, view_pull
+from rightcall.tools.write.review import (
+    PullView,
+    case_of,
+    has_approved,
+    refuse_second,
+    require_other,
+    span_of,
+    view_pull,
+)
 
 T = TypeVar("T")
 
@@ -194,8 +202,6 @@ def _obstacle(desk: Desk, visitor: Visitor, view: PullView, left_out: str) -> st
         return view.missing or "It is not open any more."
     if left_out:
         return f"{left_out} Look at all of it with `rightcall pr diff {view.record.id}`, and approve it there."
-    from rightcall.tools.write.review import case_of
-
     try:
         case = case_of(desk, view.record.id)
         require_other(visitor.name, case.people, "An approval")
