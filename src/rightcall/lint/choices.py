@@ -62,6 +62,8 @@ _IN_BRACKETS: Final = re.compile(
     rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
     rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
 )
+_EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
+"""Before a bracket: it is part of a regular expression, or of a word."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
@@ -118,6 +120,9 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
+        before, behind = text[max(0, found.start() - 30) : found.start()], text[found.end() : found.end() + 1]
+        if _EXPRESSION.search(before) or (behind and behind in "?*+{$"):
+            continue
         if (
             "|" in found[1]
             or _CODES.fullmatch(found[1])
@@ -126,9 +131,10 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
         below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
-        yield below if _are_values(below) else []
-    bullets = [one[1] for one in _BULLETS.finditer(text)]
-    yield bullets if chosen and _are_values(bullets) else []
+        yield below if _are_values(below) and not _OTHERS.search(text, found.end()) else []
+    bullets = [*_BULLETS.finditer(text)]
+    told = [one[1] for one in bullets]
+    yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
     whole = _WHOLE.fullmatch(text)
     if whole is not None and (chosen or "|" in text):
         yield _checked(text, 0, len(text), whole[1], sure="|" in text)
@@ -196,7 +202,7 @@ def _values(listed: str) -> list[str]:
     plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
     if re.match(QUOTED, plain):
         return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
-    pieces = re.split(_SEPARATOR, plain)
+    pieces = re.split(_SEPARATOR, re.sub(r",?\s*\bdefault(?:s|ing)?\s*$", "", plain))
     return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
 
 

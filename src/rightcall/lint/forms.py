@@ -28,7 +28,11 @@ _OTHER_FORMS: Final = re.compile(
     r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
     r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
-    r"[`'\")] or [`'\"(]|\b(?:or|use) (?:[`'\"]|YYYY)",
+    r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
+    r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
+    r"\b(?:component|portion|prefix|suffix)\b|"
+    r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
+    r"\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,
 )
 """The value may have another form as well."""
@@ -98,7 +102,7 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
-        if IS_CASE.search(text[: found.start()]) is None:
+        if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             yield _formatted(argument, name, found[0], text)
         return
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
@@ -120,6 +124,8 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
             return
 
 
+_DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
+"""What follows is the form of the default alone."""
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"
 _BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
 
