@@ -50,6 +50,7 @@ def read_lists(file: str) -> dict[str, list[str]]:
     return found
 
 
+@lru_cache(16)
 def known_names(heading: str) -> frozenset[str]:
     """Those that stand under a heading of `names.txt`."""
     return frozenset(" ".join(read_lists("names.txt")[heading]).split())
