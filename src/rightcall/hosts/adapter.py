@@ -475,10 +475,6 @@ def _names_servers(policy: Policy, _host: str) -> bool:
     return bool(policy.servers) or any("/" in name or name.startswith("mcp__") for name in policy.tools)
 
 
-def _names_a_model(policy: Policy, _host: str) -> bool:
-    return policy.llm is not None
-
-
 GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
@@ -502,7 +498,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`[gate.llm]`", _OTHERS,
         "the host waits for an answer at once, so no model is asked; it holds at the proxy, and for tools that "
-        "RightCall runs", _names_a_model,
+        "RightCall runs", lambda policy, _host: policy.llm is not None,
     ),
     Gap(
         "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,

@@ -203,7 +203,7 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
         name, written, about = self._about(request)
         judging = partial(door.judge, name, written, **about), partial(door.ajudge, name, written, **about)
         passage: Passage = yield judging
-        if passage.action == "ask" and _can_ask(request):
+        if passage.action == "ask" and ("thread_id" in _configurable(request)):
             said = _answer(passage, request.tool_call)
             seen = yield partial(was_asked, door, passage, call_id), partial(awas_asked, door, passage, call_id)
             if not seen:  # the thread was changed since a person was asked
@@ -252,11 +252,6 @@ def _configurable(request: ToolCallRequest) -> dict[str, Any]:
     runtime = cast("Any", request).runtime
     config: Any = getattr(runtime, "config", None) or {}
     return config.get("configurable") or {}
-
-
-def _can_ask(request: ToolCallRequest) -> bool:
-    """Whether an interrupt could be resumed: there is a thread."""
-    return "thread_id" in _configurable(request)
 
 
 def _answer(passage: "Passage", call: ToolCall) -> str:

@@ -43,7 +43,7 @@ from rightcall.hosts.install.places import (
     toml_settings,
 )
 from rightcall.hosts.install.plans import Change, Installed, Record
-from rightcall.policy.settings import DEFAULT_POLICY, HOST_NAMES, Policy
+from rightcall.policy.settings import DEFAULT_POLICY, HOST_NAMES
 from rightcall.policy.trust import FoundPolicy, read_text
 from rightcall.types import Mode
 
@@ -433,17 +433,13 @@ def mode_in_force(host: str, installed: Mode | None, policy: str | None, *, foun
     here = given.hosts.get(host)
     said = None if here is None else here.mode
     mode = said or installed or given.mode
-    tools = _of_tools(given, mode)
+    tools = {name: own for name, tool in given.tools.items() if (own := tool.rules.mode) is not None and own != mode}
     if policy is None or (said is None and installed is not None):
         return ModeInForce(mode, installed, tools=tools)
     names = (host, *(other for other, name in HOST_NAMES.items() if name == host))
     keys: list[KeyPath] = [("gate", "mode")] if said is None else [("gate", "hosts", name, "mode") for name in names]
     line = _line_saying(policy, keys, mode)
     return ModeInForce(mode, installed, None if line is None else policy, line, tools)
-
-
-def _of_tools(policy: Policy, mode: Mode) -> dict[str, Mode]:
-    return {name: own for name, tool in policy.tools.items() if (own := tool.rules.mode) is not None and own != mode}
 
 
 def _line_saying(file: str, keys: list[KeyPath], mode: Mode) -> int | None:
