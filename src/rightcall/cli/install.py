@@ -613,7 +613,7 @@ def _ignored(policy: str | None) -> list[str]:
     """The keys of a policy that was found which do not count, since nobody has trusted it."""
     if policy is None:
         return []
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     return list(examine(FoundPolicy(policy, quiet=True)).ignored)
 
