@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.hosts.adapter import (
-    Known,
+    Guarded,
     Steps,
     Turn,
     Written,
@@ -23,7 +23,6 @@ from rightcall.hosts.adapter import (
     asettle,
     atake_steps,
     awas_asked,
-    door_for,
     draft_of,
     missing,
     put_right,
@@ -43,8 +42,6 @@ except ImportError as error:
     raise missing("langchain", "LangChain") from error
 
 if TYPE_CHECKING:
-    from rightcall.executor.door import Door, DoorSettings
-    from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage
 
 
@@ -142,34 +139,14 @@ def warned(answer: Any, warning: str) -> Any:
     return answer.model_copy(update={"content": told})
 
 
-HOST = "langchain"
 Answer = ToolMessage | Command[Any]
 
 
-class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
-    """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
+class RightCallMiddleware(Guarded, AgentMiddleware[Any, Any, Any]):
+    host = "langchain"
 
-    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
-    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
-    it when its agents are done.
-    """
-
-    def __init__(
-        self,
-        policy: "PolicySource" = None,
-        *,
-        door: "Door | None" = None,
-        space: str = "",
-        **settings: "Unpack[DoorSettings]",
-    ) -> None:
-        super().__init__()
-        self.door = door_for(HOST, policy, door, **settings)
-        self.space = space
-        self._known = Known(self.door, space)
+    def _prepare(self) -> None:
         self._definitions = Definitions()
-
-    def close(self) -> None:
-        self.door.close()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -433,7 +433,8 @@ def mode_in_force(host: str, installed: Mode | None, policy: str | None, *, foun
     here = given.hosts.get(host)
     said = None if here is None else here.mode
     mode = said or installed or given.mode
-    tools = {name: own for name, tool in given.tools.items() if (own := tool.rules.mode) is not None and own != mode}
+    own_modes = ((name, tool.rules.mode) for name, tool in given.tools.items())
+    tools: dict[str, Mode] = {name: own for name, own in own_modes if own is not None and own != mode}
     if policy is None or (said is None and installed is not None):
         return ModeInForce(mode, installed, tools=tools)
     names = (host, *(other for other, name in HOST_NAMES.items() if name == host))
