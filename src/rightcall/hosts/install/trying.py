@@ -434,31 +434,6 @@ def mode_in_force(host: str, installed: Mode | None, policy: str | None, *, foun
     said = None if here is None else here.mode
     mode = said or installed or given.mode
     tools = _of_tools(given, mode)
-    """Tools for which the policy says another mode."""
-
-    @property
-    def words(self) -> str:
-        """As people read it: `observe (rightcall.toml line 2; installed: block); Bash: warn`."""
-        said = [] if self.file is None else [f"{os.path.basename(self.file)} line {self.line}"]
-        if self.installed is not None and self.installed != self.mode:
-            said.append(f"installed: {self.installed}")
-        tools = "".join(f"; {name}: {mode}" for name, mode in self.tools.items())
-        return f"{self.mode} ({'; '.join(said)}){tools}" if said else f"{self.mode}{tools}"
-
-
-def mode_in_force(host: str, installed: Mode | None, policy: str | None, *, found: bool = False) -> ModeInForce:
-    """What counts at a host for a command with this `--mode`. `found`: nobody named the policy. One that cannot be read
-    is told of elsewhere; then it is what was installed."""
-    from rightcall.policy.watch import load_policy  # late: `install` starts without it
-
-    given = DEFAULT_POLICY
-    with suppress(ConfigError, OSError):
-        given = load_policy(FoundPolicy(policy, installed or "block", quiet=True) if found and policy else policy)
-    here = given.hosts.get(host)
-    said = None if here is None else here.mode
-    mode = said or installed or given.mode
-    own_modes = ((name, tool.rules.mode) for name, tool in given.tools.items())
-    tools: dict[str, Mode] = {name: own for name, own in own_modes if own is not None and own != mode}
     if policy is None or (said is None and installed is not None):
         return ModeInForce(mode, installed, tools=tools)
     names = (host, *(other for other, name in HOST_NAMES.items() if name == host))
