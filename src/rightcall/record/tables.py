@@ -87,9 +87,8 @@ UNASKED = Inputs(unasked=True)
 NO_IDENTITY: Final = ("", "")
 
 
-class CallBody(Struct, frozen=True, omit_defaults=True):
-    """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
-    rule."""
+class CallFacts(Struct, frozen=True, omit_defaults=True):
+    """Who wanted what, what was made of it, and what was decided by which rule."""
 
     caller: str
     tool: str
@@ -133,6 +132,11 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """how often the model was asked again,"""
     taught: bool = False
     """and whether it was told of the tools in its prompt."""
+
+
+class CallBody(CallFacts, frozen=True, omit_defaults=True):
+    """`begin`, `refused`, `waiting` and `proxied`."""
+
     now: int = 0
     """When it was decided, by the monotonic clock that limits and expiry go by."""
     order: dict[str, int] = {}
