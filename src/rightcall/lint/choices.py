@@ -149,11 +149,10 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     if found is None or is_example(text, at - len(lead)) or (lead.strip().lower() == "either" and ". " in text[:at]):
         return []
     rest = text[found.end() :]
-    if not re.match(QUOTED, found[0]) and not re.match(
-        r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest
-    ):
-        return []  # the list goes on as prose: "either path or URL of the file"
     sure = re.search(r"values|options|choices|allowed|accepts|supports|one of\s*[:=]", lead, re.IGNORECASE) is not None
+    ends = re.match(r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest) or (sure and found[0][-1] == ".")
+    if not re.match(QUOTED, found[0]) and not ends:
+        return []  # the list goes on as prose: "either path or URL of the file"
     return _checked(text, at, found.end(), found[0], lead=True, sure=sure)
 
 
@@ -183,7 +182,7 @@ _NOT_ALL: Final = re.compile(
 """What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
-    r"\b(?:custom|any other|others?|also accepts?|and so on)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
+    r"\b(?:custom|any other|others?|also accepts?|and so on|(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,
 )

@@ -42,10 +42,10 @@ IS_CASE: Final = re.compile(
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
 _LOCAL_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
-    r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH",
+    r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH|:\d\d(?:\.\d+)?[+-]\d{4}\b",
     re.IGNORECASE,
 )
-"""A time without a zone, which the format `date-time` refuses."""
+"""A time without a zone, or with one that has no colon, which the format `date-time` refuses."""
 _FORMATS: Final = (
     ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
     ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
@@ -55,8 +55,8 @@ _FORMATS: Final = (
     ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
                          r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
     ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
-                       r"public |https? )*UR[LI]\b|\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|"
-                       r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
+                       r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"

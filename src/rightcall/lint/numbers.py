@@ -29,7 +29,7 @@ _BETWEEN: Final = re.compile(
 )
 _UPPER: Final = re.compile(
     rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
-    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-))",
+    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
     re.IGNORECASE,
 )
 _LOWER: Final = re.compile(
@@ -124,8 +124,10 @@ _ADVISES: Final = re.compile(
 
 
 def _is_advice(text: str, found: re.Match[str]) -> bool:
-    """Whether numbers are only said to be good ones: `(1-3 recommended)`, `lower values (10-50) are faster`."""
+    """Whether numbers are only said to be good ones, or no bound: `(1-3 recommended)`, `lower values (10-50)`."""
     before = re.split(r"[.;\n]", text[max(0, found.start() - 40) : found.start()])[-1]
+    if re.search(r"\bexceed", before):
+        return True  # a higher one is taken too
     behind = re.split(r"[.;,\n]", text[found.end() : found.end() + 30])[0]
     return _ADVISES.search(before + " " + behind) is not None
 
