@@ -18,8 +18,7 @@ from rightcall.executor.door import Door
 from rightcall.executor.guesses import decided
 from rightcall.executor.request import canonical
 from rightcall.executor.toolbox import Way
-from rightcall.policy.settings import Rights, rights_of
-from rightcall.policy.types import SECOND, Grant, Request
+from rightcall.policy.types import SECOND, Grant, Request, Rights, rights_of
 from rightcall.record.admission import (
     Admission,
     ApprovalQuestion,

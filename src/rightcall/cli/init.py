@@ -3,6 +3,7 @@
 import os
 import stat
 from argparse import ArgumentParser, Namespace
+from shlex import quote
 from typing import TYPE_CHECKING, Any, get_args
 
 from rightcall.base.files.guarded import POLICY_FILE
@@ -694,8 +695,6 @@ def _keep(file: str) -> str | None:
 
 def _describe_next_steps(options: Namespace, file: str, kept: str | None) -> list[str]:
     """What was done, and what to try next."""
-    from shlex import quote
-
     named = "" if options.root == "." else f" {escaped(quote(file))}"
     return [
         f"wrote {escaped(file)}",

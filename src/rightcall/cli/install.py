@@ -23,7 +23,6 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
 from rightcall.hosts.install.agent_zero import note
-from rightcall.hosts.install.modes import ModeInForce, mode_in_force
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
@@ -45,7 +44,9 @@ from rightcall.hosts.install.plans import (
     write_manifest,
 )
 from rightcall.hosts.install.trying import (
+    ModeInForce,
     Tried,
+    mode_in_force,
     notes_on,
     server_answers,
     settings_of,
@@ -54,7 +55,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import folder_stop, stopped, stops_above
+from rightcall.policy.trust import FoundPolicy, folder_stop, stopped, stops_above
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
@@ -610,7 +611,6 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     if policy is None:
         return []
     from rightcall.hosts.adapter import unenforced
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -624,7 +624,6 @@ def _ignored(policy: str | None) -> list[str]:
     if policy is None:
         return []
     from rightcall.cli.policy import examine
-    from rightcall.policy.trust import FoundPolicy
 
     return list(examine(FoundPolicy(policy, quiet=True)).ignored)
 
@@ -662,7 +661,6 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.premises import found_folder, store_path
 
@@ -687,7 +685,6 @@ def _clashes(store: str) -> list[str]:
     if policy is None:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 

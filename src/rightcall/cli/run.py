@@ -5,6 +5,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, redirect_stdout
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, cast
@@ -40,6 +41,7 @@ from rightcall.cli.terminal import (
 )
 from rightcall.executor.messages import Outcome
 from rightcall.gate.records import call_record, repair_record
+from rightcall.policy.effects import line_to_add
 
 EXAMPLES = """\
 examples:
@@ -87,7 +89,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from contextlib import closing, redirect_stdout
 
     from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.trust import offer_trust
@@ -137,8 +138,6 @@ def run(options: Namespace) -> int:
 
 def _line(tool: Tool | None, outcome: Outcome) -> str:
     """What to add to the policy so that the call runs; empty where that is not what is missing."""
-    from rightcall.policy.effects import line_to_add  # late: a command starts without the policies
-
     if tool is None or outcome.decision is None:
         return ""
     return line_to_add(outcome.decision.rule, tool.name, tool.effects)
@@ -409,8 +408,6 @@ def _types(form: Mapping[str, Any]) -> Sequence[str]:
 
 def _tool(known: Namespace) -> "Tool":
     """The tool of that name, as the policy and the packs in force define it."""
-    import sys
-    from contextlib import closing, redirect_stdout
 
     from rightcall.executor.executor import Executor
 

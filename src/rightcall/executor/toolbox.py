@@ -18,8 +18,8 @@ from rightcall.catalog.tool import ALL_EFFECTS, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.gate.gate import Gate
 from rightcall.policy.decide import denial, is_outside, may_use, permission, scopes_of
-from rightcall.policy.settings import Policy, Rights, Window, rights_of, with_digest
-from rightcall.policy.types import Origin, Scope
+from rightcall.policy.settings import Policy, Window
+from rightcall.policy.types import Origin, Rights, Scope, rights_of, with_digest
 from rightcall.types import Batch, Effect, Rules
 
 if TYPE_CHECKING:

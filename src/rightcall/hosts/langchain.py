@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rightcall.hosts.adapter import (
     Known,
@@ -43,8 +43,6 @@ except ImportError as error:
     raise missing("langchain", "LangChain") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from rightcall.executor.door import Door, DoorSettings
     from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage

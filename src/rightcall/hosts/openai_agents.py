@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack, cast
 
 import msgspec
 from msgspec import DecodeError, Struct, json
@@ -62,8 +62,6 @@ except ImportError as error:
     raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from rightcall.executor.door import Door, DoorSettings
     from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage

@@ -11,7 +11,7 @@ answered as final (`ToolFailed`), which takes none of the tool's retries. A call
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rightcall.executor.toolbox import full_name
 from rightcall.hosts.adapter import (
@@ -50,8 +50,6 @@ except ImportError as error:
     raise missing("pydantic_ai", "pydantic-ai", "pydantic-ai") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from rightcall.executor.door import Door, DoorSettings
     from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage

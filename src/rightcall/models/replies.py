@@ -9,12 +9,14 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
 
 from msgspec import Struct, json
 
 from rightcall.base.json.marks import is_object
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError, RightCallError
 from rightcall.executor.messages import Outcome
@@ -450,8 +452,6 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
 def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value, without the secrets that clients like to repeat. A `ModelError` is a whole
     sentence already. Only what nobody expects is logged with its traceback."""
-    from rightcall.base.secrets import Redactor  # late: most models answer
-
     if not isinstance(error, RightCallError):
         _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
@@ -463,7 +463,6 @@ def _late(asker: Asker) -> Failed:
 
 
 def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":
-    from functools import partial
 
     from rightcall.base.http.client import in_own_thread
 
