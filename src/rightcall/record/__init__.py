@@ -51,8 +51,8 @@ else:
 
 __all__ = [
     "Analytics", "CallFacts", "CallFilter", "CallPage", "CallQuery", "CallRecord", "Clock", "Figures", "ManualClock",
-    "MemoryStore", "Metric", "Overview", "Period", "Point", "Reply", "SqliteStore", "Store", "Tables", "Verification", "admit",
-    "answer", "as_design", "count_waiting", "existing_folder", "find_calls", "list_calls", "open_store", "pause",
-    "plan_steps", "prune", "read_analytics", "read_metrics", "read_overview", "read_series", "remember_tools",
+    "MemoryStore", "Metric", "Overview", "Period", "Point", "Reply", "SqliteStore", "Store", "Tables", "Verification",
+    "admit", "answer", "as_design", "count_waiting", "existing_folder", "find_calls", "list_calls", "open_store",
+    "pause", "plan_steps", "prune", "read_analytics", "read_metrics", "read_overview", "read_series", "remember_tools",
     "resume", "steps", "store_path", "verify_audit",
 ]  # fmt: skip
