@@ -90,9 +90,8 @@ UNASKED = Inputs(unasked=True)
 NO_IDENTITY: Final = ("", "")
 
 
-class CallBody(Struct, frozen=True, omit_defaults=True):
-    """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
-    rule."""
+class CallFacts(Struct, frozen=True, omit_defaults=True):
+    """Who wanted what, what was made of it, and what was decided by which rule."""
 
     caller: str
     tool: str
@@ -136,6 +135,11 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """how often the model was asked again,"""
     taught: bool = False
     """and whether it was told of the tools in its prompt."""
+
+
+class CallBody(CallFacts, frozen=True, omit_defaults=True):
+    """`begin`, `refused`, `waiting` and `proxied`."""
+
     now: int = 0
     """When it was decided, by the monotonic clock that limits and expiry go by."""
     order: dict[str, int] = {}
@@ -362,8 +366,9 @@ class Tables(Facts, Protocol):
         """Records in order: those with a number above `after`, not before `since` and before `until` (UTC)."""
         ...
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
-        """The last records, newest first; only those kinds when any are named."""
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
+        """The last records, newest first; only those kinds when any are named, only those below a number when one
+        is."""
         ...
 
     def belonging(self, seq: int) -> list[AuditEntry]:
