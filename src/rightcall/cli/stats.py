@@ -28,7 +28,7 @@ from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, moment
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, table, visible_width, wrap
 from rightcall.errors import PolicyError, StoreError
 from rightcall.gate.records import json_text
-from rightcall.policy.settings import rights_of
+from rightcall.policy.types import rights_of
 from rightcall.record.analytics import (
     UNTOLD,
     Analytics,

@@ -32,7 +32,7 @@ from rightcall.base.text import escaped, render_json
 from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, PacketError, StoreError, Unreadable
 from rightcall.models.replies import Model, ask, asker, failure_of, options_taken
-from rightcall.record.shelf import Shelf, shelf_of
+from rightcall.record.notes import Shelf, shelf_of
 from rightcall.record.tables import SystemClock
 from rightcall.router.packet import (
     PACKET_VERSION,

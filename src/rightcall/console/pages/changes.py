@@ -316,7 +316,7 @@ def _merge_page(site: Site, visitor: Visitor, desk: Desk, number: str) -> MergeP
     drawn = site.store.clock.now()
     return MergePage(
         record=record, plan=plan, why="", approves=approves, files=file_diffs(diff.text), left_out=diff.left_out,
-        drawn=drawn, seal=seal(site, visitor, drawn, "merge", number, plan.state, str(approves)),
+        drawn=drawn, seal=seal(site, visitor, drawn, "merge", number, plan.state(), str(approves)),
     )  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def _agreed(site: Site, visitor: Visitor, number: str, form: Form) -> tuple[Desk
     desk = _desk(site)
     plan, approves = _planned(desk, visitor.name, number)
     check_seal(site, visitor, form, "merge", number, form.one("state"), str(form.one("approves") == "True"))
-    if form.one("state") != plan.state or (form.one("approves") == "True") is not approves:
+    if form.one("state") != plan.state() or (form.one("approves") == "True") is not approves:
         raise AnswerError("something has changed since it was shown to you; look at it again below")
     if plan.case.writer.shown(plan.case.tip, plan.tree, MOST_SHOWN).left_out:
         raise AnswerError("the page does not show all of it; merge it with `rightcall pr merge`")

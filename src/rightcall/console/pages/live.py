@@ -44,12 +44,12 @@ from rightcall.record.calls import (
     CallFilter,
     CallPage,
     CallRecord,
+    Fit,
     Period,
     calls_since,
     count_calls,
     page_of_calls,
 )
-from rightcall.record.fates import Fit
 from rightcall.record.tables import Store, Tables, written
 
 LIMIT: Final = 50

@@ -19,7 +19,7 @@ from rightcall.console.questions import Room, TextLine, rows_of, text_lines
 from rightcall.console.questions import Row as ValueRow
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
-from rightcall.record.shelf import shelf_of
+from rightcall.record.notes import shelf_of
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog
 from rightcall.router.packets import Listed, PacketStore, is_packet_id, story_of
