@@ -141,6 +141,8 @@ def _is_at(fd: int, path: str) -> bool:
 
 _PAGE = 1000
 """Records that are read at once."""
+_FEW = 100_000
+"""Records among which the first of a time is looked for without an index."""
 _PURGE_EVERY, _PURGE = 256, 1024
 """Marks after which those older than an hour are removed, and how many at most: more than came in the meantime."""
 _REMEMBERED = 10_000
@@ -427,19 +429,24 @@ class SqliteTables:
         """The numbers between which the records of a time lie. Their times need not be in order: dates are set."""
         first, last = after, self.head()[0]
         if since is not None:
-            (least,) = self._read("SELECT min(seq) FROM audit WHERE at >= ?", (since,)).fetchone()
+            few = last - after <= _FEW  # then they are read themselves: the index has every record since that time
+            only = f"seq > {int(after)} AND +at" if few else "at"
+            (least,) = self._read(f"SELECT min(seq) FROM audit WHERE {only} >= ?", (since,)).fetchone()
             first = last if least is None else max(after, least - 1)
         if until is not None:
             (most,) = self._read("SELECT max(seq) FROM audit WHERE at < ?", (until,)).fetchone()
             last = first if most is None else most
         return first, last
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
         # A single kind as it is, not as a parameter: only so is the index of the definitions used.
         only = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         if len(kinds) == 1 and kinds[0].isalpha():
             only, kinds = f" WHERE kind = '{kinds[0]}'", ()
-        rows = self._read(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*kinds, max(0, count))).fetchall()
+        values: tuple[str | int, ...] = kinds
+        if before is not None:
+            only, values = f"{only} {'AND' if only else 'WHERE'} seq < ?", (*kinds, before)
+        rows = self._read(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*values, max(0, count))).fetchall()
         return [AuditEntry(*row) for row in rows]
 
     def belonging(self, seq: int) -> list[AuditEntry]:
