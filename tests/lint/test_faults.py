@@ -1,6 +1,6 @@
 """Planted faults are found, and well-written definitions are left alone. The cases are data: a line of
-`lint_faults.jsonl` has tools and the rules that must speak; `lint_clean.jsonl` has tools that no warning fits, `but` those
-of the rules that it names."""
+`lint_faults.jsonl` has tools and the rules that must speak; `lint_clean.jsonl` has tools that no warning fits, `but`
+those of the rules that it names."""
 
 import json
 from pathlib import Path
