@@ -14,7 +14,6 @@ from operator import is_, itemgetter
 from os import PathLike, path
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypeVar
-from unicodedata import normalize
 
 from msgspec import Raw, Struct, json
 from msgspec.structs import replace
@@ -274,7 +273,11 @@ def _may_name(name: str) -> bool:
 
 def words_of(name: str) -> list[str]:
     """`getUserByID` and `get_user_by_id` have the same words."""
-    return [word.casefold() for word in _WORD.findall(normalize("NFKC", name))]
+    if not name.isascii():
+        from unicodedata import normalize  # late: few names need it
+
+        name = normalize("NFKC", name)
+    return [word.casefold() for word in _WORD.findall(name)]
 
 
 def key_of(name: str) -> str:

@@ -383,7 +383,7 @@ def _names(models: Sequence[str]) -> str:
 
 
 def _check_policy(options: Namespace) -> Check:
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     file = policy_file(options)
     if file is None:

@@ -233,7 +233,7 @@ def _install(options: Namespace) -> int:
         if fresh.is_none:
             _note_file(options, change.path, "none")
             return _nothing(fresh, wish)
-        done = install(_same(change, fresh), state)
+        done = install(change if change.before != fresh.before else fresh, state)
     _note_file(options, change.path, "write", done=True, backup=done.backup)
     say(*_describe_install(change, done, wish, place_words(options)))
     if host.name == "codex" and not options.yes:
@@ -259,11 +259,6 @@ def _wish(options: Namespace) -> Wish:
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
     return Wish(program(), options.mode, policy, tuple(options.only), windows=sys.platform == "win32")
-
-
-def _same(shown: Change, fresh: Change) -> Change:
-    """What was agreed to is what is written: `install` refuses where the file is another than was shown."""
-    return shown if shown.before != fresh.before else fresh
 
 
 def _nothing(change: Change, wish: Wish) -> int:
@@ -308,7 +303,7 @@ def _only(wish: Wish) -> str:
 
 def _modes(host: Host, change: Change, options: str) -> list[str]:
     settings = settings_of(change)
-    modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
+    modes, recorded = modes_in(host, settings), host.kind == "hooks" or all(policies_in(settings))
     if modes == ["block"]:
         return [
             "Calls are recorded, and what the policy refuses does not run."
@@ -333,11 +328,6 @@ def _describe_overruling(host: Host, change: Change) -> list[str]:
         return []
     told = _modes_of_hooks(installed)
     return [f"What counts here: mode {escaped(one.words)}." for one in told if one.mode != one.installed]
-
-
-def _is_recorded(host: Host, settings: Any) -> bool:
-    """Hooks always record; a wrapped server only where a policy file says where."""
-    return host.kind == "hooks" or all(policies_in(settings))
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -623,7 +613,7 @@ def _ignored(policy: str | None) -> list[str]:
     """The keys of a policy that was found which do not count, since nobody has trusted it."""
     if policy is None:
         return []
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     return list(examine(FoundPolicy(policy, quiet=True)).ignored)
 

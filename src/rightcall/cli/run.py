@@ -318,7 +318,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     plain = [word for word in arguments if word not in _HELP]
     if asks_help and not plain:
         parser.parse_args(["--help"])
-    own = _own_flags(parser)
+    own = frozenset(flag for action in parser._actions for flag in action.option_strings)
     known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
     if not unknown and not asks_help:
         return known
@@ -357,11 +357,6 @@ def _without_values(words: Sequence[str], own: frozenset[str]) -> Iterator[str]:
             return
         flag, equals, _ = word.partition("=")
         yield f"{flag}=" if equals and flag.startswith("--") and " " not in flag and flag not in own else word
-
-
-def _own_flags(parser: ArgumentParser) -> frozenset[str]:
-    """The options that the command itself has."""
-    return frozenset(flag for action in parser._actions for flag in action.option_strings)
 
 
 def tool_options(schema: Mapping[str, Any], taken: frozenset[str] = frozenset()) -> Iterator[ToolOption]:

@@ -308,7 +308,7 @@ def page_for(provider: Provider, verifier: str, asked: Mapping[str, str]) -> str
     before = parse_qsl(query, keep_blank_values=True)
     if any(name in _OURS for name, _ in before):  # a provider could take its own, such as another redirect
         raise IdentityError(f"{escaped(provider.issuer, 100)}: its page to log in brings answers of its own")
-    challenge = _encoded(sha256(verifier.encode("ascii")).digest())
+    challenge = urlsafe_b64encode(sha256(verifier.encode("ascii")).digest()).decode("ascii").rstrip("=")
     proof = {"response_type": "code", "code_challenge": challenge, "code_challenge_method": "S256"}
     return f"{base}?{urlencode([*before, *proof.items(), *asked.items()])}"
 
@@ -328,10 +328,6 @@ def read_code(answer: Mapping[str, str], provider: Provider) -> str:
     if not _CODE.match(answer.get("code", "")):
         raise IdentityError(f"{where} sent the browser back without a code")
     return answer["code"]
-
-
-def _encoded(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
 # ── a person with another device ──

@@ -67,11 +67,6 @@ class Turn(Struct, frozen=True):
     """The API says that it could not read a call of the model's."""
 
 
-def is_reply(written: Any) -> bool:
-    """Whether this can be a model's reply at all: text, a message, a list of blocks."""
-    return text_of(written) is not None or is_thing(written) or is_many(written)
-
-
 def turn_of(written: Any, reading: Reading, taken: Collection[str] = ()) -> Turn:
     """The turn in which the model wrote this. `taken` are ids of calls that the conversation has already.
 
@@ -473,7 +468,7 @@ def failure_of(written: Any) -> str | None:
     """Why this is no reply; None when it is one."""
     if isinstance(written, Failed):
         return written.error
-    if not is_reply(written):
+    if not (text_of(written) is not None or is_thing(written) or is_many(written)):
         what = "nothing" if written is None else f"a value of type {type(written).__name__}"
         return f"the model returned {what}; a text or a message is due"
     return None

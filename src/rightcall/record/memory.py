@@ -154,12 +154,12 @@ class MemoryTables:
             if (since is None or entry.at >= since) and (until is None or entry.at < until):
                 yield entry
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
         found: list[AuditEntry] = []
         for entry in reversed(self._entries):
             if len(found) >= count:
                 break
-            if not kinds or entry.kind in kinds:
+            if (not kinds or entry.kind in kinds) and (before is None or entry.seq < before):
                 found.append(entry)
         return found
 

@@ -18,7 +18,6 @@ from threading import get_ident
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import DecodeError, MsgspecError, Struct, json
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from rightcall import LateLog, __version__
@@ -26,7 +25,7 @@ from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import server_key
-from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode
+from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode, reader_of
 
 LONGEST = 500
 """Characters of a name."""
@@ -502,7 +501,7 @@ class _Note(Struct, frozen=True):
     by: str = ""
 
 
-_decode = Decoder(_Note).decode
+_decode = reader_of(_Note)
 
 
 def _read(entry: AuditEntry) -> tuple[tuple[KnownKind, str], Sighting] | None:

@@ -138,7 +138,7 @@ class Router:
         for name, step in steps.items():
             if name not in STEPS or not callable(step):
                 raise ConfigError(_no_option(name))
-            setattr(self, name, self._marking(step) if name == "review" else step)
+            setattr(self, name, marking(step, self.clearances) if name == "review" else step)
         if models is not None:
             _ = self.models  # what is wrong with them is said at once
 
@@ -311,9 +311,6 @@ class Router:
                     yield part
                 else:
                     trip.packet = part
-
-    def _marking(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        return marking(step, self.clearances)
 
     async def note(self, packet: Packet, decision: str, by: str = "") -> None:
         """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.

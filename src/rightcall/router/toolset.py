@@ -423,7 +423,7 @@ class Toolset:
         self._alone = Lock()
         self._known = tools is not None
         self.ranker = Ranker()
-        if not _is_tools(tools):
+        if not (tools is None or isinstance(tools, (Mapping, list, tuple, str, PathLike)) or callable(tools)):
             self.executor = _executor(tools, policy, ask)
         else:
             self._policy = load_policy(policy)
@@ -535,10 +535,6 @@ def _offered(executor: Executor, caller: str) -> list[ToolText]:
         replace(one, examples=known[one.name].examples) if one.name in known else one
         for one in tool_texts(executor.definitions(caller, "mcp"))
     ]
-
-
-def _is_tools(tools: Any) -> bool:
-    return tools is None or isinstance(tools, (Mapping, list, tuple, str, PathLike)) or callable(tools)
 
 
 def _listed(tools: Any) -> list[Any]:

@@ -43,7 +43,6 @@ _INDEXES = frozenset(
     ("--index-url", "-i", "--extra-index-url", "--index", "--find-links", "-f", "--registry", "--source")
 )
 _BY_REPOSITORY = regex(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?:#.*)?")
-_WELL_KNOWN = known_names("packages")
 _OF_WELL_KNOWN = regex(
     r"(?:@[\w.-]+/)?create-[\w.-]+|@(?:modelcontextprotocol|angular|nestjs|vue|storybook|babel|biomejs|changesets"
     r"|commitlint|openapitools|redocly|tailwindcss|playwright|anthropic-ai|google|openai|microsoft|sveltejs|astrojs"
@@ -107,7 +106,6 @@ def package_rules(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("guards", f"{run.program} … rightcall")
 
 
-_IMAGE_OWNERS = known_names("image owners")
 _PUBLIC = regex(
     r"(?:(?:index\.|registry-1\.)?docker\.io|registry\.hub\.docker\.com|ghcr\.io|quay\.io|(?:[\w.-]+\.)?gcr\.io"
     r"|public\.ecr\.aws|registry\.gitlab\.com|[\w.-]+\.pkg\.dev)(?::\d+)?"
@@ -128,7 +126,7 @@ def is_known_image(image: str) -> bool:
     if host and not _PUBLIC.fullmatch(host):
         return True
     owner = parts[1 if host else 0]
-    return owner in _IMAGE_OWNERS or (bool(host) and len(parts) == 2)
+    return owner in known_names("image owners") or (bool(host) and len(parts) == 2)
 
 
 def _global_package(run: Run, operands: list[Word], action: str, place: Place) -> str:
@@ -195,13 +193,10 @@ def _find_added(run: Run, operands: list[Word], action: str, place: Place) -> st
     return next((one for one in unknown if not _is_library(one, place) and not _is_known(one, run, place)), "")
 
 
-_LIBRARIES = known_names("libraries")
-
-
 def _is_library(name: str, place: Place) -> bool:
     """A library that everybody knows, or that the project itself names."""
     plain = re.sub(r"[._]", "-", name).casefold()
-    if plain in _LIBRARIES:
+    if plain in known_names("libraries"):
         return True
     meant = re.compile(rf"(?<![\w.-]){re.escape(plain).replace(re.escape('-'), '[-_.]')}(?![\w-])", re.IGNORECASE)
     for file in ("pyproject.toml", "requirements.txt", "uv.lock"):
@@ -228,7 +223,7 @@ def _package(run: Run) -> str:
 
 def _is_known(name: str, run: Run, place: Place) -> bool:
     """Known to everybody, or installed in the project. Any other may be a name that somebody mistyped."""
-    if name in _WELL_KNOWN or name in ("rightcall", "npm") or _OF_WELL_KNOWN.fullmatch(name):
+    if name in known_names("packages") or name in ("rightcall", "npm") or _OF_WELL_KNOWN.fullmatch(name):
         return True
     return "/" not in name and any(
         os.path.exists(os.path.join(folder, "node_modules", ".bin", name)) for folder in (*run.folders, place.root)

@@ -7,7 +7,6 @@ text that only the running shell knows stands in as `HOLE`.
 import os
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice, pairwise, product
 
@@ -51,6 +50,7 @@ def read_lists(file: str) -> dict[str, list[str]]:
     return found
 
 
+@lru_cache(16)
 def known_names(heading: str) -> frozenset[str]:
     """Those that stand under a heading of `names.txt`."""
     return frozenset(" ".join(read_lists("names.txt")[heading]).split())
@@ -276,6 +276,8 @@ def could_be(glob: str, name: str) -> bool:
     """Whether one component with wildcards can stand for a name. A leading dot is only met by a written one."""
     if name.startswith(".") and not glob.startswith((".", "[.]")):
         return False
+    from fnmatch import fnmatchcase  # late: as in `places`
+
     return fnmatchcase(name, glob)
 
 

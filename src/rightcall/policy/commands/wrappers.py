@@ -249,8 +249,6 @@ def hidden(word: Word) -> Word:
 #
 # git itself is not asked: the files are read as they are, each up to a size. A name that git knows is never an alias.
 
-_KNOWN = known_names("git")
-"""Of the names that git knows, those for which nobody need look into a file."""
 _LARGEST = 200_000
 _MOST_FILES = 20
 _MOST_FOLDERS = 40
@@ -262,7 +260,7 @@ def aliased(run: Run, folders: tuple[str, ...], home: str) -> Iterator[Inner]:
     """What a command of git starts that git does not know, from the folders that it may work in."""
     at = action_at("git", run.arguments)
     name = run.arguments[at].value if at >= 0 else ""
-    if not name or name in _KNOWN or not re.fullmatch(r"[\w.-]+", name):
+    if not name or name in known_names("git") or not re.fullmatch(r"[\w.-]+", name):
         return
     rest = run.arguments[at + 1 :]
     given = option_value(run.arguments[:at], "--git-dir")
