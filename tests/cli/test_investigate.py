@@ -271,3 +271,21 @@ def test_the_examples_of_the_help_run(folder: Path, server: ScriptedUpstream) ->
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
         assert (done.returncode, "Done." in done.stdout) == (0, True), (line, done.stderr)
     assert PacketStore(os.path.join(".rightcall", "packets")).ids()
+
+
+def test_the_model_is_told_what_its_tools_are_for(ask: Ask, folder: Path, server: ScriptedUpstream) -> None:
+    (folder / "tides_of.py").write_text(
+        "from rightcall import tool\n\n@tool(effects=['read'])\ndef tide(port: str, day: str) -> str:\n"
+        '    """Tide times.\n\n    Args:\n        day: YYYY-MM-DD\n    """\n    return "6:40"\n\nTOOLS = [tide]\n'
+    )
+    server.play(says("At 6:40."))
+    assert ask("low water at Falmouth tomorrow?", "--tools", "tides_of:TOOLS").code == 0
+    (system,) = [one["content"] for one in server.requests[-1].json["messages"] if one["role"] == "system"]
+    assert "folder" not in system
+    assert "codebase" not in system
+    assert "day: YYYY-MM-DD" in system
+    assert "**Today**: " in system
+    server.play(says(FOUND))
+    ask(QUESTION)
+    (system,) = [one["content"] for one in server.requests[-1].json["messages"] if one["role"] == "system"]
+    assert system.startswith("You answer questions about the folder that you are in.")

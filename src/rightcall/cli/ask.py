@@ -327,6 +327,10 @@ _SYSTEM = (
     "You answer questions about the folder that you are in. Look with the tools before you answer, as often as you "
     "need. Then answer in plain words, and say in which file and line you found it. If you cannot find it, say so."
 )
+_SYSTEM_OF_ANY = (
+    "You help the user with the tools that you are given. Use them for what the user asks, as often as you need. Then "
+    "answer in plain words: what you found, or what was done. If you cannot do it, say so."
+)
 _NUDGE = (
     "That was neither an answer nor a call that could run. Call a tool in the format you were given, or answer the "
     "question in plain words."
@@ -407,7 +411,8 @@ def investigate(options: Namespace, text: str, model: Endpoint) -> int:
         session = Session(options)
         earlier = session.load() if options.go_on else []
         tools = Watched(desk.executor, _quiet if options.json else _show)
-        messages = [{"role": "system", "content": _SYSTEM}, *earlier, {"role": "user", "content": text}]
+        system = _SYSTEM if any(name.startswith("code/") for name in tools.gate.catalog.tools) else _SYSTEM_OF_ANY
+        messages = [{"role": "system", "content": system}, *earlier, {"role": "user", "content": text}]
         result = runner.run(_ask(model, tools, messages, options.caller, session.context))
         why = _why_not(result, tools)
         said = result.text if not is_only_a_call(result.text, tools.gate) else _WAITING if result.approvals else ""

@@ -52,7 +52,7 @@ from rightcall.record.premises import (
     store_path,
     store_place,
 )
-from rightcall.record.tables import Store
+from rightcall.record.tables import Store, SystemClock
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.state import Cache
 from rightcall.types import Effect, Event
@@ -238,6 +238,11 @@ class Executor:
             raise StoreError("the executor is not open: use `async with Executor.open(…) as ex:`", "closed")
         return self._store
 
+    def wall(self) -> str:
+        """The date and time of its clock, in UTC; before it is open too."""
+        store = self._store
+        return (store.clock if store is not None else self._setup.clock or SystemClock()).wall()
+
     @cached_property
     def telemetry(self) -> Telemetry:
         """What follows its calls; as the policy and the environment said when it was first asked."""
@@ -353,11 +358,15 @@ class Executor:
     def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
         """The system prompt for a model without native tool calls, of the tools that this caller may use; with `only`
         just those of these names, in this order."""
-        from rightcall.executor.prompt import system_prompt
+        from rightcall.executor.prompt import day_of, examples_here, system_prompt
         from rightcall.gate.examples import example
 
         toolbox = self._listing(caller)
-        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
+        offered = [one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)]
+        return system_prompt(
+            offered, examples=example, today=day_of(self.wall()),
+            here=examples_here(str(self.root)) if "code/read" in toolbox.tools else {},
+        )  # fmt: skip
 
     def definitions(
         self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai", *,

@@ -17,7 +17,7 @@ from rightcall.base.text import escaped, estimate, render_json
 from rightcall.executor.messages import neutral
 from rightcall.models.replies import Failed, Model, describe_failure, options_taken, turn_of
 from rightcall.policy.settings import RouterSettings
-from rightcall.router import choose
+from rightcall.router import prompts
 from rightcall.router.cleaning import Cleaner
 from rightcall.router.packet import (
     Budget,
@@ -155,7 +155,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         return
     asks = packet.intent.user_intent == "ask_back"
     missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
-    messages = choose.ask_back(packet, missing) if asks else choose.answer(packet, why_no_result(packet))
+    messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
     question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
     async with aclosing(_ask_in_words(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
@@ -194,7 +194,7 @@ async def _ask_in_words(
         answer.calls += cleaner.calls
         if answer.text.strip() or answer.failed is not None:
             return
-        question = question.after("(a tool call)" if answer.calls else "", choose.IN_WORDS)
+        question = question.after("(a tool call)" if answer.calls else "", prompts.IN_WORDS)
 
 
 async def _pieces(

@@ -224,7 +224,11 @@ class Router:
 
         who = caller or self.caller
         names = self._tools.offer(who).by_name
-        return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
+        executor = self._tools.executor
+        return new_packet(
+            text, session=session, caller=who, tools=names, limit=self.settings.reinjections,
+            created=executor.wall() if executor is not None else "",
+        )  # fmt: skip
 
     def detect(self, packet: Packet) -> Packet:
         """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
