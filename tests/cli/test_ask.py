@@ -138,14 +138,29 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
     assert "rightcall ask" not in run("requests", "show", kept).out
 
 
-@pytest.mark.promise("T-05", "T-06")
-def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, server: ScriptedUpstream) -> None:
+@pytest.mark.promise("T-06", "P-06")
+@pytest.mark.parametrize("review", [UNAPPROVED, APPROVED])
+def test_one_yes_on_the_command_line_is_enough(ask: Ask, folder: Path, server: ScriptedUpstream, review: str) -> None:
     write_policy(folder, server, ASKS)
-    server.play(says(reads(), UNAPPROVED, NONE, f"Done. {EVIL}"))
+    server.play(says(reads(), review))
+    done = ask(READING, "--as", "ada")
+    assert done.code == 1
+    server.play(says(NONE, "It says: Design."))
+    refused = ask("--resume", "last", "yes", "--as", "ada", "--by", "ada")
+    assert (refused.code, "is the caller itself" in refused.out) == (1, True)
+    done = ask("--resume", "last", "yes", "--as", "ada", "--by", "anna")
+    assert (done.code, "It says: Design." in done.out) == (0, True)
+
+
+@pytest.mark.promise("T-05", "T-06")
+@pytest.mark.parametrize(("review", "asks"), [(UNAPPROVED, "run it? [y/n"), (APPROVED, "? [y/N")])
+def test_at_a_terminal_a_question_is_asked_there_and_then_and_once(
+    folder: Path, server: ScriptedUpstream, review: str, asks: str
+) -> None:
+    write_policy(folder, server, ASKS)
+    server.play(says(reads(), review, NONE, f"Done. {EVIL}"))
     with Terminal("ask", "--route", READING, "--by", "anna") as terminal:
-        terminal.until("run it? [y/n")
-        terminal.type("y\n")
-        shown = terminal.until("? [y/N")
+        shown = terminal.until(asks)
         terminal.type("y\n")
         code, seen = terminal.end()
     assert (code, "docs/design.md" in shown) == (0, True)

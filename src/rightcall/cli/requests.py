@@ -29,7 +29,7 @@ from rightcall.cli.options import (
     whole_number,
     without_policy,
 )
-from rightcall.cli.persons import fit_columns, span
+from rightcall.cli.persons import at_a_terminal, fit_columns, span
 from rightcall.cli.terminal import (
     Style,
     Tint,
@@ -187,8 +187,15 @@ def models(options: Namespace) -> str:
 
 
 def approval_ways(id: str, more: str = "") -> list[str]:
+    """How a question is answered: at a terminal it is shown first; without one an answer names the call's digest."""
     word = quote(escaped(id, 80))
-    ways = f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"
+    if at_a_terminal():
+        ways = f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"
+    else:
+        ways = (
+            f"rightcall approvals show {word} --full{more}",
+            f"rightcall approvals approve {word} --digest HEX{more}   with the digest that it shows; or: deny {word}",
+        )
     return [Whole(way) for way in ways]
 
 
@@ -197,7 +204,7 @@ def ways_on(packet: "Packet", more: str = "") -> list[str]:
     command = resume_command(packet, more)
     match packet.status.state, packet.tool_routing.execution_status:
         case "waiting", "awaiting_approval":
-            return [Whole(f"{command}   once it is approved")]
+            return [Whole(f"{command}   once it is approved, or: yes")]
         case "waiting", "awaiting_confidence":
             return [Whole(f"{command} yes   or: no, or in words what is meant")]
         case "waiting", _:

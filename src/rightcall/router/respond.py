@@ -127,6 +127,7 @@ _PATIENCE = 2
 """So many times the tokens that an answer may have are let through: they are estimated, and servers count otherwise."""
 _LONGEST = 2000
 _WAITS = ("awaiting_confidence", "awaiting_approval")
+VAIN_YES = "A yes that approves nothing"
 
 
 class _Answer(Struct):
@@ -280,12 +281,26 @@ def waiting_for(packet: Packet) -> str:
         else f"{_line(selected.tool_name)} with {neutral(render_json(selected.params, _LONGEST))}"
     )
     if routing.execution_status == "awaiting_approval":
-        return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
+        why = f" Nobody has yet: {_line(packet.status.why)}." if was_said_yes(packet) else ""
+        return (
+            f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')}).{why}"
+        )
     unsure = f" The review says: “{_line(routing.review_reasoning)}”" if routing.review_reasoning else ""
     return (
         f"I would run {call}, but I am not sure enough that it is right "
         f"(confidence {routing.confidence:.2f}).{unsure} Shall I?"
     )
+
+
+def was_said_yes(packet: Packet) -> bool:
+    """Whether the last that happened was a yes that approves nothing."""
+    log = packet.reasoning.reflection_log
+    return bool(log) and log[-1].summary.startswith(VAIN_YES)
+
+
+def is_shown_whole(params: dict[str, Any]) -> bool:
+    """Whether `waiting_for` leaves nothing of these arguments out: only then a yes can be to all of them."""
+    return render_json(params, _LONGEST) == render_json(params, 10 * _LONGEST)
 
 
 def question_for(missing: tuple[str, ...]) -> str:

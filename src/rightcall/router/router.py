@@ -202,7 +202,8 @@ class Router:
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> Answered:
         """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
-        that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        that tells more; `by` names the person, for the audit, and where the policy wants a person's approval, that yes
+        is one. Nothing that stands in a packet lets anything run."""
         return await self.resuming(packet, said, caller=caller, by=by).whole()
 
     def resuming(
@@ -363,6 +364,13 @@ class Router:
         if counts == "confirmed":
             await executor.note_routing(told, arguments, call)
         return counts
+
+    async def approve(self, packet: Packet, by: str) -> str | None:
+        """A person's yes to the call that a packet waits with, as an approval; returns why it is none."""
+        from rightcall.router.trip import approve
+
+        executor = await self._tools.running()
+        return None if executor is None else await approve(executor, packet, by)
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak
