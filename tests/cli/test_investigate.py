@@ -195,8 +195,11 @@ def test_a_call_that_needs_a_person_waits_and_goes_on(
     (approval,) = done.json["approvals"]
     digest = run("approvals", "show", approval, "--json").json["digest"]
     assert run("approvals", "approve", approval, "--digest", digest, "--by", "anna").code == 0
-    server.play(says(reads, FOUND))
-    assert ask("--continue", "go on").out == f"{FOUND}\n"
+    server.play(says(FOUND))
+    went_on = ask("--continue", "go on")
+    assert went_on.out == f"{FOUND}\n"
+    assert "✓ code/read" in went_on.err
+    assert "def total(net)" in server.requests[0].json["messages"][-1]["content"], "the model is given its result"
     server.play(says(reads))
     assert ask("--continue", "again").code == 1, "an approval counts once"
 

@@ -335,7 +335,7 @@ _NUDGE = (
     "That was neither an answer nor a call that could run. Call a tool in the format you were given, or answer the "
     "question in plain words."
 )
-_WAITING = "(A call waits for a person's approval. Once it is approved, the same call has to be made again.)"
+_WAITING = "(A call waits for a person's approval: {ids}. Once it is approved, it is made.)"
 _LONGEST = 200
 
 
@@ -393,8 +393,13 @@ class Watched:
     def definitions(self, caller: str, shape: Any) -> list[dict[str, Any]]:
         return self._executor.definitions(caller, shape)
 
+    async def run_approved(self, ids: Any, **options: Any) -> list[Outcome]:
+        return self._told(await self._executor.run_approved(ids, **options))
+
     async def run_all(self, message: Any, **options: Any) -> list[Outcome]:
-        outcomes = await self._executor.run_all(message, **options)
+        return self._told(await self._executor.run_all(message, **options))
+
+    def _told(self, outcomes: list[Outcome]) -> list[Outcome]:
         for step in map(Step.of, outcomes):
             self.steps.append(step)
             self._tell(step)
@@ -415,7 +420,8 @@ def investigate(options: Namespace, text: str, model: Endpoint) -> int:
         messages = [{"role": "system", "content": system}, *earlier, {"role": "user", "content": text}]
         result = runner.run(_ask(model, tools, messages, options.caller, session.context))
         why = _why_not(result, tools)
-        said = result.text if not is_only_a_call(result.text, tools.gate) else _WAITING if result.approvals else ""
+        waits = _WAITING.format(ids=", ".join(result.approvals)) if result.approvals else ""
+        said = " ".join(filter(None, (result.text if not is_only_a_call(result.text, tools.gate) else "", waits)))
         if said:
             session.save([*earlier, messages[-1], {"role": "assistant", "content": said}], desk)
     return _report(options, result, tools.steps, why)

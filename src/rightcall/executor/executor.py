@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, cast, overload
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 from msgspec.structs import replace
 
 from rightcall import LateLog, suggest_keywords
@@ -353,6 +353,23 @@ class Executor:
         outcomes: list[Outcome] = []
         for together in groups(writings(message, toolbox.gate, finish_reason, emission), alone):
             outcomes += await asyncio.gather(*map(one, together))
+        return outcomes
+
+    async def run_approved(
+        self, ids: Collection[str], caller: str = DEFAULT_CALLER, *, context: str, turn: str | None = None
+    ) -> list[Outcome]:
+        """Run the calls of this context that a person has approved under these ids, exactly as they were approved:
+        for a conversation that goes on. What waits, was denied, has expired or was used is left alone."""
+        import asyncio  # late, as everywhere here
+
+        now, within, store = self.store.clock.now(), self._hidden(context), self.store
+        found = await asyncio.to_thread(store.look, lambda tables: tables.approvals("approved", ids=ids))
+        mine = [one for one in found if (one.kind, one.caller, one.context) == ("call", caller, within)]
+        outcomes: list[Outcome] = []
+        for one in sorted(mine, key=lambda one: one.asked_at):
+            if one.expires_at > now and one.canonical:
+                call: dict[str, Any] = json.decode(one.canonical)
+                outcomes.append(await self.run(call, caller, context=context, turn=turn, approval=one.id))
         return outcomes
 
     def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
