@@ -204,6 +204,25 @@ def test_a_call_that_needs_a_person_waits_and_goes_on(
     assert ask("--continue", "again").code == 1, "an approval counts once"
 
 
+def test_what_waits_goes_on_also_after_another_question(
+    ask: Ask, run: Runner, folder: Path, server: ScriptedUpstream
+) -> None:
+    write_policy(folder, server, '[policy.approval]\ntools = ["code/read"]')
+    server.play(says(call("code/read", path="shop.py")))
+    told = ask(QUESTION)
+    (line,) = [line for line in told.out.splitlines() if "--continue" in line]
+    command = shlex.split(line.partition("rightcall ")[2].partition("   once")[0])
+    approval = told.out.partition("approvals show ")[2].split()[0]
+    server.play(says("Hello."))
+    assert ask("hello there, how are you?").code == 0
+    digest = run("approvals", "show", approval, "--json").json["digest"]
+    assert run("approvals", "approve", approval, "--digest", digest, "--by", "anna").code == 0
+    server.play(says(FOUND))
+    assert run(*command).out == f"{FOUND}\n"
+    said = json.dumps(server.requests[0].json["messages"])
+    assert (QUESTION in said, "how are you" in said, "def total(net)" in said) == (True, False, True)
+
+
 def test_a_session_goes_on_for_the_same_folder_and_caller_alone(
     ask: Ask, folder: Path, server: ScriptedUpstream
 ) -> None:

@@ -422,8 +422,12 @@ def investigate(options: Namespace, text: str, model: Endpoint) -> int:
         why = _why_not(result, tools)
         waits = _WAITING.format(ids=", ".join(result.approvals)) if result.approvals else ""
         said = " ".join(filter(None, (result.text if not is_only_a_call(result.text, tools.gate) else "", waits)))
+        kept = [*earlier, messages[-1], {"role": "assistant", "content": said}]
         if said:
-            session.save([*earlier, messages[-1], {"role": "assistant", "content": said}], desk)
+            session.save(kept, desk)
+        if result.approvals and not options.session:  # under a name too: the next question here is another session
+            options.session = session.context[:8]
+            Session(options, session.context).save(kept, desk)
     return _report(options, result, tools.steps, why)
 
 
@@ -552,12 +556,12 @@ class Kept(Struct, frozen=True):
 class Session:
     """The file of one session, in the user's own folder, which no tool may touch and no project brings along."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: Namespace, context: str = "") -> None:
         key = "\0".join((os.path.realpath(options.root), options.caller, options.session))
         self._folder = os.path.join(state_folder(), "sessions")
         self._path = os.path.join(self._folder, f"{sha256(key.encode(errors='replace')).hexdigest()[:32]}.session")
         self._options = options
-        self.context = str(uuid4())
+        self.context = context or str(uuid4())
 
     def load(self) -> list[dict[str, str]]:
         """The turns so far, a question and an answer in turn."""
