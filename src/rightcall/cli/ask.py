@@ -41,6 +41,7 @@ from rightcall.cli.persons import (
 from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
 from rightcall.cli.terminal import Style, Whole, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
+from rightcall.policy.effects import line_to_add
 from rightcall.record.tables import Store
 from rightcall.router.packet import Packet
 from rightcall.router.packets import make_folder, read, to_json, write
@@ -100,7 +101,7 @@ def run(options: Namespace) -> int:
     from asyncio import Runner
 
     from rightcall.cli.ask import investigate
-    from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
+    from rightcall.cli.routing import RouterShown, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.record.premises import existing_folder
 
@@ -113,7 +114,8 @@ def run(options: Namespace) -> int:
         return investigate(options, text, model)
     given = given_model(options, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
-        router = RouterAsGiven(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
+        router = RouterShown(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
+        router.tell = _quiet if options.json else _show
         _ = router.models  # a key that is missing is told before anything is saved
         return Asking(options, desk, router, runner).whole(text)
 
@@ -180,19 +182,22 @@ class Asking:
                 printer.end()
 
     def _ended(self, packet: Packet) -> int:
-        if self._options.json:
-            self._print_json(packet)
-        else:
-            tell_why_not_whole(packet)
-            say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
-        return OK if packet.status.state == "answered" else REFUSED
+        from rightcall.cli.routing import why_nothing_done
 
-    def _print_json(self, packet: Packet) -> None:
+        nothing = why_nothing_done(packet, self._options)
+        if self._options.json:
+            self._print_json(packet, nothing)
+        else:
+            tell_why_not_whole(packet, nothing)
+            say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
+        return OK if packet.status.state == "answered" and not nothing else REFUSED
+
+    def _print_json(self, packet: Packet, nothing: str) -> None:
         say_json(
             {
                 "answer": packet.content.answer or "",
                 "state": packet.status.state,
-                "why": packet.status.why,
+                "why": packet.status.why or nothing,
                 "commands": commands(packet, self._options),
                 "packet": decode(to_json(packet)),
             }
@@ -276,12 +281,17 @@ def closing_lines(packet: Packet, options: Namespace, style: Style, *, person: b
     return lines
 
 
-def tell_why_not_whole(packet: Packet) -> None:
-    """Why there is no whole answer, on standard error, unless the answer says so itself."""
+def tell_why_not_whole(packet: Packet, nothing: str = "") -> None:
+    """Why there is no whole answer, on standard error, unless the answer says so itself; and why nothing was done."""
     why = escaped(" ".join(packet.status.why.split()), _LONGEST_CALL)
     if packet.status.state == "failed" and why and why not in (packet.content.answer or ""):
         sys.stdout.flush()
         sys.stderr.write(f"error: {why}\n")
+        return
+    told = escaped(" ".join(nothing.split()), _LONGEST_CALL)
+    if told and told not in (packet.content.answer or ""):
+        sys.stdout.flush()
+        sys.stderr.write(f"error: nothing was done: {told}\n")
 
 
 # ── questions to the user ──
@@ -336,7 +346,7 @@ _NUDGE = (
     "question in plain words."
 )
 _WAITING = "(A call waits for a person's approval: {ids}. Once it is approved, it is made.)"
-_LONGEST = 200
+_LONGEST, _FEW_TOKENS = 200, 500
 
 
 class Step(Struct, frozen=True):
@@ -348,6 +358,27 @@ class Step(Struct, frozen=True):
     repaired: bool
     milliseconds: float
     summary: str
+    to_allow: str = ""
+    """For the person: what to write or run so that such a call is allowed."""
+
+    @classmethod
+    def of_packet(cls, packet: Packet, executor: Executor | None) -> Step | None:
+        """The call that a packet has just been through."""
+        from rightcall.executor.messages import content
+
+        routing = packet.tool_routing
+        selected, result = routing.selected_tool, routing.execution_result
+        if selected is None:
+            return None
+        known = executor.gate.catalog.get(selected.tool_name) if executor is not None else None
+        refused = known is not None and "is not whitelisted" in packet.status.why
+        allow = line_to_add("allowlist", known.name, known.effects) if refused and known is not None else ""
+        told, status = packet.status.why, {"awaiting_approval": "waiting"}.get(routing.execution_status, "failed")
+        if result is not None and result.success:
+            told, status = content(selected.tool_name, result.output, _FEW_TOKENS).summary, "success"
+        took = 0.0 if result is None else float(result.execution_time_ms)
+        repaired = routing.evidence.get("repairs", 0.0) > 0
+        return cls(selected.tool_name, selected.params, status, repaired, took, told, allow)
 
     @classmethod
     def of(cls, outcome: Outcome) -> Step:
@@ -357,7 +388,7 @@ class Step(Struct, frozen=True):
         return cls(
             outcome.tool or "(unreadable)", call.arguments if call is not None else {}, outcome.status,
             any(one.before != wire_name(outcome.tool) for one in outcome.repairs),
-            round(outcome.metadata.execution_time, 1), told,
+            round(outcome.metadata.execution_time, 1), told, "" if outcome.status == "waiting" else outcome.to_allow,
         )  # fmt: skip
 
     def line(self) -> str:
@@ -365,7 +396,8 @@ class Step(Struct, frozen=True):
         repaired = ", repaired" if self.repaired else ""
         told = escaped(" ".join(self.summary.split()), _LONGEST)
         call = f"{escaped(self.tool, _LONGEST)} {render_json(self.arguments, _LONGEST)}"
-        return f"{mark} {call} ({self.milliseconds:.0f} ms{repaired}){f': {told}' if told else ''}"
+        allow = f"\n  to allow it: {escaped(self.to_allow, _LONGEST_CALL)}" if self.to_allow else ""
+        return f"{mark} {call} ({self.milliseconds:.0f} ms{repaired}){f': {told}' if told else ''}{allow}"
 
 
 class Watched:

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from rightcall.base.files.guarded import packets_folder
 from rightcall.base.secrets import Redactor
-from rightcall.base.text import cut_counted, escaped
+from rightcall.base.text import cut_counted, escaped, told_apart
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, took
 from rightcall.cli.options import (
@@ -339,7 +339,8 @@ def confidence_lines(routing: "ToolRouting", threshold: float) -> list[str]:
     reached = routing.confidence >= threshold
     against = "reaches" if reached else "is below"
     parts = ", ".join(f"{escaped(name, 40)} {value:.2f}" for name, value in routing.evidence.items())
-    lines = [f"{routing.confidence:.2f} {against} the threshold, which is {threshold:g} now"]
+    shown = told_apart(routing.confidence, threshold)
+    lines = [f"{shown} {against} the threshold, which is {threshold:g} now"]
     return [*lines, f"made of: {parts}"] if parts else lines
 
 

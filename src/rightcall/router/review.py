@@ -12,7 +12,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object
-from rightcall.base.text import render_json
+from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.repair.arguments import loads
@@ -447,7 +447,8 @@ def decide(packet: Packet, settings: RouterSettings, clearances: Clearances, too
         )
     found = weigh_packet(packet, reads=only_reads(tool))
     packet = with_routing(packet, confidence=found.confidence, evidence=found.parts)
-    sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
+    shown = told_apart(found.confidence, settings.threshold)
+    sure = f"{shown}, {settings.threshold:g} is due"
     if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
         clearances.give(call)
         packet = with_state(with_routing(packet, execution_status="approved"), "processing")
@@ -458,7 +459,7 @@ def decide(packet: Packet, settings: RouterSettings, clearances: Clearances, too
         summary = f"Tool {selected.tool_name} waits for the user: {why}"
     else:
         packet = with_state(with_routing(packet, execution_status="skipped"), "processing", why)
-        summary = f"Tool {selected.tool_name} skipped due to low confidence ({found.confidence:.2f})"
+        summary = f"Tool {selected.tool_name} skipped due to low confidence ({shown})"
     return log_step(
         with_routing(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence
     )
