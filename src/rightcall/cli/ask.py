@@ -101,7 +101,7 @@ def run(options: Namespace) -> int:
     from asyncio import Runner
 
     from rightcall.cli.ask import investigate
-    from rightcall.cli.routing import RouterShown, asked_model, given_model, open_desk, runnable_tools
+    from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.record.premises import existing_folder
 
@@ -114,8 +114,8 @@ def run(options: Namespace) -> int:
         return investigate(options, text, model)
     given = given_model(options, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
-        router = RouterShown(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
-        router.tell = _quiet if options.json else _show
+        router = RouterAsGiven(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
+        watch(router, desk.executor, _quiet if options.json else _show)
         _ = router.models  # a key that is missing is told before anything is saved
         return Asking(options, desk, router, runner).whole(text)
 
@@ -362,7 +362,7 @@ class Step(Struct, frozen=True):
     """For the person: what to write or run so that such a call is allowed."""
 
     @classmethod
-    def of_packet(cls, packet: Packet, executor: Executor | None) -> Step | None:
+    def of_packet(cls, packet: Packet, executor: Executor) -> Step | None:
         """The call that a packet has just been through."""
         from rightcall.executor.messages import content
 
@@ -370,7 +370,7 @@ class Step(Struct, frozen=True):
         selected, result = routing.selected_tool, routing.execution_result
         if selected is None:
             return None
-        known = executor.gate.catalog.get(selected.tool_name) if executor is not None else None
+        known = executor.gate.catalog.get(selected.tool_name)
         refused = known is not None and "is not whitelisted" in packet.status.why
         allow = line_to_add("allowlist", known.name, known.effects) if refused and known is not None else ""
         told, status = packet.status.why, {"awaiting_approval": "waiting"}.get(routing.execution_status, "failed")
@@ -398,6 +398,20 @@ class Step(Struct, frozen=True):
         call = f"{escaped(self.tool, _LONGEST)} {render_json(self.arguments, _LONGEST)}"
         allow = f"\n  to allow it: {escaped(self.to_allow, _LONGEST_CALL)}" if self.to_allow else ""
         return f"{mark} {call} ({self.milliseconds:.0f} ms{repaired}){f': {told}' if told else ''}{allow}"
+
+
+def watch(router: Router, executor: Executor, tell: Callable[[Step], None]) -> None:
+    """Show each call of a router when it has ended, or waits."""
+    run = router.execute
+
+    async def execute(packet: Packet) -> Packet:
+        packet = await run(packet)
+        step = Step.of_packet(packet, executor)
+        if step is not None:
+            tell(step)
+        return packet
+
+    router.execute = execute
 
 
 class Watched:

@@ -289,8 +289,10 @@ def line_judge(routers: LineRouters, limit: int) -> Callable[[bytes], dict[str, 
 
 def judge_request(router: Router, text: str, limit: int) -> dict[str, Any]:
     """What can be said of a request without a model, as a plain object."""
+    found = router.needs_tool(text)
     return {
-        "intent": msgspec.to_builtins(router.needs_tool(text)),
+        "intent": msgspec.to_builtins(found),
+        "final": found.final,
         "candidates": msgspec.to_builtins(router.candidates(text, limit)),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,7 +61,6 @@ from rightcall.router.trip import NOBODY
 from rightcall.tools.functions import LocalTool, local_tool
 
 if TYPE_CHECKING:
-    from rightcall.cli.ask import Step
     from rightcall.executor.executor import Executor
     from rightcall.models.endpoint import Endpoint, LocalServer
 
@@ -84,21 +83,6 @@ class RouterAsGiven(Router):
         own = super().settings
         fewer = min(own.reinjections, self._instead.get("reinjections", own.reinjections))
         return replace(own, **(self._instead | {"reinjections": fewer}))
-
-
-class RouterShown(RouterAsGiven):
-    """The same with somebody who watches each call."""
-
-    tell: Callable[[Step], None]
-
-    async def execute(self, packet: Packet) -> Packet:
-        from rightcall.cli.ask import Step
-
-        packet = await super().execute(packet)
-        step = Step.of_packet(packet, self._tools.executor)
-        if step is not None:
-            self.tell(step)
-        return packet
 
 
 class Desk(Struct, frozen=True):
@@ -529,6 +513,7 @@ def record(shown: Shown, options: Namespace) -> dict[str, Any]:
         "outcome": headline(shown)[1],
         "why": packet.status.why,
         "intent": to_builtins(packet.intent.detected),
+        "final": packet.intent.detected is not None and packet.intent.detected.final,
         "not_allowed": list(shown.not_allowed),
         "candidates": to_builtins(shown.candidates),
         "margin": shown.margin,

@@ -89,7 +89,7 @@ def _no_option(name: str) -> str:
 
 def _is_final(found: Intent) -> bool:
     """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
-    return found.answer == "call" or (found.answer == "none" and found.sure)
+    return found.answer == "call" or found.final
 
 
 class Packets(Protocol):
