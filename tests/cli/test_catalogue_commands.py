@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.catalog.packs import available_packs
-from rightcall.cli.demo import CASES
+from rightcall.cli.demo import load_demo
 from rightcall.cli.packs import arguments_of, type_words
 from rightcall.cli.terminal import visible_width
 from rightcall.types import Rules
@@ -93,7 +93,7 @@ def test_the_demo_repairs_most_and_refuses_the_rest_with_a_hint(run: Runner) -> 
     done = run("demo", "--json")
     assert done.code == 0
     lines = {line["title"]: line for line in done.lines}
-    assert len(lines) == len(CASES) >= 12
+    assert len(lines) == len(load_demo().cases) >= 12
     refused = {title for title, line in lines.items() if not line["ok"]}
     assert refused == {
         "truncated in the middle of a value",

@@ -25,7 +25,7 @@ from rightcall.learn.rulings import Rulings
 from rightcall.learn.sites import Sites
 from rightcall.record.notes import note_message
 from rightcall.record.postgres import PostgresStore
-from rightcall.record.tables import ManualClock, Store, read_call
+from rightcall.record.tables import ManualClock, NoteBody, Store, encode, read_call
 from support.histories import START, live, world
 from support.postgres import POSTGRES, shared
 
@@ -57,6 +57,28 @@ def test_calls_are_told_with_their_ends_and_definitions(tmp_path: Path) -> None:
     found = [known.of_call(one.body) for one in defined]
     assert defined
     assert all(one is not None and one.about["name"] for one in found)
+
+
+def test_a_definition_is_found_however_many_records_tell_of_others() -> None:
+    store = MemoryStore(ManualClock(START), records=10**6)
+
+    def tell(tool: str, digest: str, described: str) -> None:
+        data = {"tool": tool, "definition": digest, "described": described}
+        store.transact(lambda tables: tables.append("definition", 0, encode(NoteBody("accepted", "anna", data))))
+
+    tell("save", "a" * 64, '{"name": "save"}')
+    tell("save", "b" * 64, '{"name": "save", "description": "another"}')
+    for number in range(10_500):
+        tell("look", "cd"[number % 2] * 64, '{"name": "look"}')
+    tell("look", "e" * 64, "not JSON")
+    known = Definitions.of(store)
+    first = known.find("save", "a" * 64)
+    assert first is not None
+    assert first.about == {"name": "save"}
+    assert sorted(known.tools()) == ["look", "save"]
+    last = known.last("save")
+    assert last is not None
+    assert last.digest == "b" * 64
 
 
 @pytest.mark.postgres

@@ -126,6 +126,36 @@ def test_a_redacted_argument_is_not_guessed(tmp_path: Path) -> None:
     assert again.after.rule == "policy:deny"
 
 
+@pytest.mark.parametrize("denied", ["a*", "docs/**"])
+def test_a_redacted_argument_that_no_rule_for_paths_reads_changes_nothing(denied: str, tmp_path: Path) -> None:
+    """The same history twice, once with an argument redacted: a change of path rules is decided alike."""
+    new = POLICY | {"policy": POLICY["policy"] | {"paths": {"deny": [denied]}, "commands": {"ask": ["ls"]}}}
+    told: list[list[Any]] = []
+    for name, redact in (("open", []), ("redacted", ["page_mark"])):
+        clock, root = ManualClock(START), tmp_path / name
+        root.mkdir()
+        store = MemoryStore(clock, records=10**6)
+        with world([store], root, POLICY | {"audit": {"redact": redact}}) as made:
+            live(random.Random(7), clock, [store], made, 250)
+        found = replayed(store, root, ruling_of(load_policy(new)))
+        told.append([(type(one), one.seq, getattr(getattr(one, "after", None), "rule", "")) for one in found])
+    assert told[0] == told[1]
+    assert Unknown not in {kind for kind, _, _ in told[1]}
+
+
+def test_a_redacted_path_is_not_guessed(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    store = MemoryStore(clock)
+    old = POLICY | {"audit": {"redact": ["path"]}}
+    with world([store], tmp_path, old) as made:
+        for door, space in made.doors:
+            door.judge("save", {"path": "a.txt"}, caller="default", space=space)
+        made.executors[0].run({"name": "save", "arguments": {"path": "a.txt"}}, "default")
+    new = old | {"policy": POLICY["policy"] | {"paths": {"deny": ["a*"]}}}
+    found = replayed(store, tmp_path, ruling_of(load_policy(new)))
+    assert [type(one) for one in found] == [Unknown] * 4
+
+
 def test_arguments_written_as_broken_text_are_decided_again(tmp_path: Path) -> None:
     store = MemoryStore(ManualClock(START))
     policy: dict[str, Any] = {"policy": {"allow": ["look"]}}

@@ -84,6 +84,9 @@ def test_the_newest_come_first_and_by_kind(store: Store) -> None:
     look = store.look
     assert numbers(look(lambda tables: tables.newest(2))) == [4, 3]
     assert numbers(look(lambda tables: tables.newest(9, ("begin", "refused")))) == [4, 3, 1]
+    assert numbers(look(lambda tables: tables.newest(1, (), 4))) == [3]
+    assert numbers(look(lambda tables: tables.newest(9, ("begin", "refused"), 4))) == [3, 1]
+    assert numbers(look(lambda tables: tables.newest(9, ("refused",), 3))) == []
     assert look(lambda tables: tables.newest(0)) == look(lambda tables: tables.newest(5, ("prune",))) == []
 
 

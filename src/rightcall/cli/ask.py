@@ -41,6 +41,7 @@ from rightcall.cli.persons import (
 from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
 from rightcall.cli.terminal import Style, Whole, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
+from rightcall.executor.messages import Outcome
 from rightcall.policy.effects import line_to_add
 from rightcall.record.tables import Store
 from rightcall.router.packet import Packet
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 
     from rightcall.cli.routing import Desk
     from rightcall.executor.executor import Executor
-    from rightcall.executor.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult
@@ -100,7 +100,6 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
-    from rightcall.cli.ask import investigate
     from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.record.premises import existing_folder

@@ -41,9 +41,8 @@ from rightcall.gate.records import json_text
 from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
-from rightcall.record.calls import CALLS, CallFilter, CallRecord, Would, call, find_calls
+from rightcall.record.calls import CALLS, WORDS, CallFilter, CallRecord, Would, call, find_calls, rule_of
 from rightcall.record.erasure import Erased, erase, find_erasable
-from rightcall.record.fates import WORDS, rule_of
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode

@@ -4,6 +4,7 @@ recorded. With --servers, also serve the MCP servers of the policy file, under t
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -221,8 +222,6 @@ def _say(text: str) -> None:
 
 
 def _checked(name: str) -> str:
-    import re
-
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise ConfigError("--name takes letters, digits, `_`, `-` and `.`, at most 64 of them")
     return name

@@ -4,9 +4,11 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -101,8 +103,6 @@ def conditions(rules: Any) -> list[str]:
 
 def stated_rules(rules: Any) -> dict[str, Any]:
     """Only what the rules say, as plain data."""
-    import msgspec
-
     said: dict[str, Any] = msgspec.to_builtins(rules)
     return {key: value for key, value in said.items() if value not in ({}, [], None)}
 
@@ -441,7 +441,6 @@ def _server_tools(options: Namespace) -> "dict[str, Tool]":
     """Those of the servers of the policy, as they are at this moment."""
     if options.policy is None:
         return {}
-    from contextlib import closing
 
     from rightcall.executor.executor import Executor
 

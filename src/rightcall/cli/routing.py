@@ -233,7 +233,7 @@ def how_to_configure(options: Namespace, command: str) -> str:
 
 def _is_ignored(options: Namespace) -> bool:
     """Whether the policy that was found names a model, and nobody has trusted it."""
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     file = policy_file(options)
     return file is not None and any(key.startswith("router.prime.") for key in examine(file).ignored)
@@ -290,7 +290,7 @@ def foresee(options: Namespace, packet: Packet) -> Expected | None:
     call = _canonical(selected)
     if options.tools and not _are_functions(options):
         return Expected(call, "deny", "tools", NOBODY)
-    from rightcall.cli.policy_explain import explain
+    from rightcall.cli.policy import explain
 
     live = bool(server_of(options)) or os.path.exists(database_of(options))
     asked = Namespace(

@@ -24,8 +24,8 @@ from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError, ToolError
+from rightcall.executor.messages import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, place_policy

@@ -19,8 +19,7 @@ from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import RightCallError
 from rightcall.policy.decide import decide
-from rightcall.policy.settings import Rights
-from rightcall.policy.types import Decision, Finding, Request, same_scope
+from rightcall.policy.types import Decision, Finding, Request, Rights, same_scope
 from rightcall.record.tables import Tables, read_end
 
 if TYPE_CHECKING:

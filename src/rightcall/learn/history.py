@@ -188,6 +188,8 @@ class Definition(Struct, frozen=True):
 
 
 _MOST_DEFINITIONS: Final = 10_000
+_MOST_DESCRIBED: Final = 64_000_000
+"""Characters of all definitions that are held."""
 
 
 class Definitions:
@@ -196,27 +198,44 @@ class Definitions:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Definition] = {}
         self._last: dict[str, Definition] = {}
+        self._described = 0
 
     @classmethod
     def of(cls, store: Readable) -> "Definitions":
-        """Those of all history that is kept."""
-        made = cls()
-        for entry in reversed(store.look(lambda tables: tables.newest(_MOST_DEFINITIONS, ("definition",)))):
-            made.take(entry)
+        """Those of all history that is kept, from the newest on. A change that is accepted again and again is recorded
+        each time, and held once: what is told apart is bounded, not how many records are read."""
+        made, before = cls(), None
+        while not made.is_full:
+            page = store.look(lambda tables, before=before: tables.newest(PAGE, ("definition",), before))
+            for entry in page:
+                made.take_earlier(entry)
+            if len(page) < PAGE:
+                break
+            before = page[-1].seq
         return made
 
-    def take(self, entry: AuditEntry) -> None:
-        """A `definition` record; one about a server says nothing of a tool."""
+    @property
+    def is_full(self) -> bool:
+        return len(self._known) >= _MOST_DEFINITIONS or self._described >= _MOST_DESCRIBED
+
+    def take_earlier(self, entry: AuditEntry) -> None:
+        """A `definition` record from before those that are known; one about a server says nothing of a tool."""
         try:
             data: Any = read_note(entry.body).data
             told = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-            about: Any = decode(str(told.get("described", "")))
+            tool, digest, described = told.get("tool"), told.get("definition"), told.get("described")
+            if not (isinstance(tool, str) and isinstance(digest, str) and isinstance(described, str)):
+                return
+            if (tool, digest[:DIGEST]) in self._known or self.is_full:
+                return
+            about: Any = decode(described)
         except DecodeError:
             return
-        tool, digest = told.get("tool"), told.get("definition")
-        if isinstance(tool, str) and isinstance(digest, str) and isinstance(about, dict):
+        if isinstance(about, dict):
             found = Definition(tool, digest, cast("dict[str, Any]", about))
-            self._known[tool, digest[:DIGEST]] = self._last[tool] = found
+            self._known[tool, digest[:DIGEST]] = found
+            self._last.setdefault(tool, found)
+            self._described += len(described)
 
     def of_call(self, body: CallBody) -> Definition | None:
         """The definition that a call was checked against; None where no record holds it."""

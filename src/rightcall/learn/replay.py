@@ -22,15 +22,25 @@ from rightcall.base.text import REDACTED
 from rightcall.executor.guesses import LOOP, decided
 from rightcall.executor.lookups import LOOKUPS
 from rightcall.executor.rights import NOT_TOLD
+from rightcall.learn.comparison import (
+    CARRIED,
+    arguments_in,
+    carry,
+    is_as_recorded,
+    plain_field,
+    shows_places,
+    unasked_rule,
+    under,
+)
 from rightcall.learn.differences import Again, Change, Kind, Missing, Same, Totals, Unknown, Word, kinds_of, word_before
 from rightcall.learn.history import CALL_KINDS, DIGEST, Span
 from rightcall.learn.ledger import Ledger
 from rightcall.learn.rulings import Ruling, Rulings
 from rightcall.learn.sites import Known, Rebuilt, Sites, text_of_arguments, written_in
 from rightcall.policy.content import content_of
-from rightcall.policy.decide import decide, is_rehearsed, is_repeatable, quarantine, scopes_of
-from rightcall.policy.settings import Policy, Rights
-from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
+from rightcall.policy.decide import decide, quarantine, scopes_of
+from rightcall.policy.settings import Policy
+from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request, Rights
 from rightcall.record.tables import AuditEntry, CallBody, read_call, read_end
 from rightcall.types import Mode
 
@@ -42,15 +52,6 @@ _MOST_OPEN: Final = 20_000
 _NEARLY: Final = 0.9
 """The share of its budget from which on a result may have been cut."""
 _MOST_REBUILT: Final = 20_000
-_CARRIED: Final = (
-    "arguments", "effects", "own", "called", "truncated", "repaired", "confidence", "paths", "outside", "linked",
-    "findings", "commanded", "command_paths", "inner",
-)  # fmt: skip
-"""Fields of a request that depend on the policy and on what was written."""
-
-
-_STRICT: Final = ("effects", "truncated", "repaired", "findings", "commanded", "inner")
-"""Those of them that must come out as they were recorded. Where paths lead may have changed since."""
 
 
 class _Made(Struct, frozen=True):
@@ -328,11 +329,11 @@ class Replay:
         self, body: CallBody, rights: Rights, *, observed: bool, new: Ruling | None = None
     ) -> _Made | Missing:
         if body.inputs.unasked:
-            rule = _unasked_rule(body)
+            rule = unasked_rule(body)
             return _Made(Decision("deny", rule, body.reason), body.digest, rights, observed)
         request = self._recorded(body, rights)
         if new is not None:
-            request = _under(request, body, rights, self._old_rights(body), new)
+            request = under(request, body, rights, self._old_rights(body), new)
         return _Made(request, body.digest, rights, observed)
 
     def _old_rights(self, body: CallBody) -> Rights:
@@ -367,8 +368,8 @@ class Replay:
 
     def _rebuild(self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None, observed: bool) -> _Made | Missing:
         rights = new.rights(body)
-        if not body.inputs.unasked and not self._has_arguments(body):
-            return "redacted"
+        if not body.inputs.unasked and body.digest.startswith("keyed:"):
+            return self._rebuild_redacted(body, old, new, mode, observed)
         same = self._rebuilt_the_same(body, new, mode, rights, observed)
         if same is not None:
             return same
@@ -387,7 +388,7 @@ class Replay:
         request = self._recorded(body, rights)
         if isinstance(would.request, Decision):
             return _Made(would.request, would.digest, rights, observed)
-        carried = _carry(request, was.request, would.request)
+        carried = carry(request, was.request, would.request)
         if carried is None:
             return "rebuilt"
         other = carried.arguments != request.arguments or would.request.tool != request.tool
@@ -397,7 +398,7 @@ class Replay:
                 definition=self._definition_of(request, would.request),
                 scopes=scopes_of(rights, would.request.tool),
             )  # fmt: skip
-        carried = _under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
+        carried = under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(carried, carried.digest, rights, observed, is_other=other)
 
     def _rebuilt_the_same(
@@ -405,14 +406,17 @@ class Replay:
     ) -> _Made | None:
         """Where the new policy makes of it what was recorded, the record stands; most calls are such."""
         would = self._rebuilt_by(new, body, mode, Known(self._given))
-        if would is None or not _is_as_recorded(would, body):
+        if would is None or not is_as_recorded(would, body):
             return None
         if isinstance(would.request, Decision):
             return _Made(would.request, body.digest, rights, observed) if would.request.rule == body.rule else None
         request = self._recorded(body, rights)
-        if any(_plain(name, getattr(would.request, name)) != _plain(name, getattr(request, name)) for name in _CARRIED):
+        if any(
+            plain_field(name, getattr(would.request, name)) != plain_field(name, getattr(request, name))
+            for name in CARRIED
+        ):
             return None
-        request = _under(request, body, rights, self._old_rights(body), new, effects_of=would.request)
+        request = under(request, body, rights, self._old_rights(body), new, effects_of=would.request)
         return _Made(request, body.digest, rights, observed)
 
     def _by_another_version(self, body: CallBody, would: Rebuilt, rights: Rights, observed: bool) -> _Made:
@@ -433,7 +437,7 @@ class Replay:
         for wide in (False, True):
             was = self._rebuilt_by(old, body, mode, Known(wide=wide))
             would = self._rebuilt_by(new, body, mode, Known(self._given, wide))
-            if was is not None and would is not None and (wide or _is_as_recorded(was, body)):
+            if was is not None and would is not None and (wide or is_as_recorded(was, body)):
                 return was, would
         return None
 
@@ -446,7 +450,7 @@ class Replay:
     def _from_unasked(
         self, body: CallBody, was: Rebuilt, would: Rebuilt, rights: Rights, observed: bool
     ) -> _Made | Missing:
-        rule = _unasked_rule(body)
+        rule = unasked_rule(body)
         if not isinstance(was.request, Decision) or (rule and was.request.rule != rule):
             return "rebuilt"
         if isinstance(would.request, Decision):
@@ -457,8 +461,26 @@ class Replay:
         )  # fmt: skip
         return _Made(request, request.digest, rights, observed, is_other=True)
 
-    def _has_arguments(self, body: CallBody) -> bool:
-        return not body.digest.startswith("keyed:")
+    def _rebuild_redacted(
+        self, body: CallBody, old: Ruling, new: Ruling, mode: Mode | None, observed: bool
+    ) -> _Made | Missing:
+        """Where only rules for paths differ, and the record shows all paths, what was redacted says nothing to them."""
+        rights = new.rights(body)
+        if self._differences(old, new)[0]:
+            return "redacted"
+        for wide in (False, True):
+            was, would = (self._rebuilt_by(one, body, mode, Known(wide=wide)) for one in (old, new))
+            if was is None or would is None:
+                continue
+            if isinstance(was.request, Decision) or isinstance(would.request, Decision):
+                continue
+            if was.request.tool != body.tool or not (shows_places(body, was.tool) and shows_places(body, would.tool)):
+                continue
+            carried = carry(self._recorded(body, rights), was.request, would.request)
+            if carried is not None:
+                carried = under(carried, body, rights, self._old_rights(body), new, effects_of=would.request)
+                return _Made(carried, body.digest, rights, observed)
+        return "redacted"
 
     def _rebuilt_by(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Rebuilt | None:
         """The same call again and again is rebuilt once."""
@@ -487,7 +509,7 @@ class Replay:
         if approval is not None:
             approval = self._named(approval)
         return Request(
-            caller=body.caller, tool=body.tool, arguments=_arguments(body), canonical=b"", digest=body.digest,
+            caller=body.caller, tool=body.tool, arguments=arguments_in(body), canonical=b"", digest=body.digest,
             definition=definition, effects=frozenset(cast("Any", body.effects)), rights=rights, at=body.now,
             state=body.state, scopes=scopes_of(rights, body.tool), own=inputs.own, permit=inputs.permit,
             called=inputs.called, repeatable=inputs.repeatable, unsure=inputs.unsure, turn=inputs.turn,
@@ -610,19 +632,6 @@ def _is_fact(body: CallBody) -> bool:
     return body.inputs.unasked and body.rule.startswith(_FACTS) and body.rule != "paused"
 
 
-def _arguments(body: CallBody) -> dict[str, Any]:
-    params: Any = body.params
-    return cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-
-
-def _unasked_rule(body: CallBody) -> str:
-    """Why there was no request: of one that was only watched, as its reason tells. Of one in quarantine no record
-    says it."""
-    if body.rule != "observe":
-        return "" if body.rule in ("quarantine", PAUSED.rule) else body.rule
-    return body.reason.partition(" by ")[2].partition(": ")[0]
-
-
 def _mode_given(policy: Policy, body: CallBody) -> Mode | None:
     """The mode that an integration was opened with, as far as that is seen from what it did."""
     named = policy.hosts.get(body.wire)
@@ -638,47 +647,3 @@ def _observes(ruling: Ruling, body: CallBody, mode: Mode | None) -> bool:
     space = body.inputs.space
     bare = body.tool.removeprefix(f"{space}/") if space else body.tool
     return ruling.host_policy(body.wire, mode).mode_for(bare, body.wire) == "observe"
-
-
-def _under(
-    request: Request, body: CallBody, rights: Rights, before: Rights, new: Ruling, effects_of: Request | None = None
-) -> Request:
-    """With what the new policy says of the caller: dry runs, polling, and what permits tools that no list names."""
-    repeatable = request.repeatable if effects_of is None else effects_of.repeatable
-    if effects_of is None:
-        by_rule = request.repeatable and not is_repeatable(before, request.tool)
-        repeatable = by_rule or is_repeatable(rights, request.tool)
-    permit = new.door(body).permit if body.wire else request.permit
-    request = replace(request, rights=rights, repeatable=repeatable, permit=permit, dry_run=False)
-    return replace(request, dry_run=True) if is_rehearsed(request, request.rehearse) else request
-
-
-def _is_as_recorded(was: Rebuilt, body: CallBody) -> bool:
-    """Whether the old policy makes of it what was recorded, at first sight."""
-    request = was.request
-    if was.digest != body.digest or isinstance(request, Decision) != body.inputs.unasked:
-        return False
-    if isinstance(request, Decision):
-        return _unasked_rule(body) in ("", request.rule)
-    return request.tool == body.tool and sorted(request.effects) == list(body.effects)
-
-
-def _carry(recorded: Request, was: Request, would: Request) -> Request | None:
-    """The recorded request with what the policies make differ; None where the old one does not give what was recorded,
-    so that nobody knows what the new one would."""
-    if any(_plain(name, getattr(was, name)) != _plain(name, getattr(recorded, name)) for name in _STRICT):
-        return None
-    changes: dict[str, Any] = {}
-    for name in _CARRIED:
-        one, other = getattr(was, name), getattr(would, name)
-        if _plain(name, one) == _plain(name, other):
-            continue
-        if _plain(name, one) != _plain(name, getattr(recorded, name)):
-            return None
-        changes[name] = other
-    return replace(recorded, **changes) if changes else recorded
-
-
-def _plain(name: str, value: Any) -> Any:
-    """As it can be compared: reasons are redacted in a record."""
-    return tuple((one.answer, one.rule) for one in value) if name == "findings" else value

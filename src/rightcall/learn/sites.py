@@ -14,6 +14,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.secrets import Redactor
+from rightcall.catalog.tool import Tool
 from rightcall.errors import CallError, RightCallError
 from rightcall.executor.calls import Who, Written, one_call, writings
 from rightcall.executor.door import Door
@@ -49,6 +50,7 @@ class Rebuilt(Struct, frozen=True):
     digest: str
     definition: str
     """Of the tool that it was checked against."""
+    tool: Tool | None = None
 
 
 class Known(Struct, frozen=True):
@@ -149,7 +151,7 @@ class Sites:
         judged = judge_written(here, name, arguments, around, body.now)
         request = judged.request
         digest = judged.written.digest if isinstance(request, Decision) else request.digest
-        return Rebuilt(request, judged.written.verdict, digest, judged.tool.definition)
+        return Rebuilt(request, judged.written.verdict, digest, judged.tool.definition, judged.tool.tool)
 
     def _door(self, ruling: Ruling, body: CallBody, mode: Mode | None, known: Known) -> Door:
         space = body.inputs.space
@@ -232,7 +234,9 @@ class Sites:
         who = Who(body.caller, body.context, turn=body.inputs.turn or None)
         request = pipeline.request_for(written, tool, rights, body.inputs.approval, who)
         digest = written.digest if isinstance(request, Decision) else request.digest
-        return Rebuilt(request, written.verdict, digest, "" if tool is None else tool.definition)
+        if tool is None:
+            return Rebuilt(request, written.verdict, digest, "")
+        return Rebuilt(request, written.verdict, digest, tool.definition, tool.tool)
 
     def _box(self, ruling: Ruling, body: CallBody, known: Known) -> Toolbox:
         key = id(ruling), body.provider, known, self.known_at(body)

@@ -41,6 +41,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
         return
     yield from _spelling(tool)
     verb = _verb(words)
+    if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
+        verb = ""  # `cli_install` that tells how to install: a noun
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
     told = _told_verb(tool.description)
     if read_only is True and verb not in _CHANGES | _FIRST and told:
@@ -85,6 +87,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to false",
             (*place, "idempotentHint"),
         )
+
+
+def _tells_verb(text: str, verb: str) -> bool:
+    """Whether a description begins with a verb: `Deletes a branch`."""
+    return (words_of(text[:60]) or ("",))[0].startswith(verb[:-1])
 
 
 def _told_verb(text: str) -> str:

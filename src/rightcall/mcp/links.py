@@ -54,8 +54,8 @@ from rightcall.mcp.upstream import Hello, Opening, SpeaksBoth, environment, fill
 from rightcall.policy.settings import Server
 
 if TYPE_CHECKING:
+    from rightcall.identity.flows import TokenAccess
     from rightcall.identity.logins import Access
-    from rightcall.identity.programs import TokenAccess
 
 # ── streamable HTTP ──
 # A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast
+from uuid import uuid4
 
 from msgspec import Struct
 
@@ -345,8 +346,6 @@ def _noted(executor: Tools, result: LoopResult, caller: str, terms: _Terms) -> L
 
 def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[Course, dict[str, Any]]:
     """The loop at its start, and what all its calls have in common."""
-    from uuid import uuid4
-
     if not hasattr(executor, "run_all"):
         told = f"`executor` must come from Executor.open or Executor.open_sync, not a {type(executor).__name__}"
         raise ConfigError(f"{told}; the order is: model, executor, request")

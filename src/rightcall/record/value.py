@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder, encode
+from msgspec import DecodeError, Raw, Struct
+from msgspec.json import Decoder
 
 from rightcall.base.text import estimate
-from rightcall.record.calls import LIFTED, PeriodSlots, counted_as
+from rightcall.record.calls import LIFTED, UNDONE, PeriodSlots, counted_as, rule_of
 from rightcall.record.counts import Part, Tally
-from rightcall.record.fates import UNDONE, rule_of
 from rightcall.record.rollup.periods import count_window
 from rightcall.record.tables import Tables
 
@@ -105,17 +104,19 @@ class _Body(Struct, frozen=True, gc=False):
     caller: str
     tool: str
     rule: str
-    params: Any = None
+    params: Raw = Raw(b"null")
     context: str | None = None
     strategy: str = "direct"
     origin: str = "native"
-    repairs: tuple[dict[str, Any], ...] = ()
+    repairs: Raw = Raw(b"[]")
+    """Read only where they matter: most calls are right as they were written."""
     model: str = ""
     provider: str = ""
     packs: str = ""
 
 
 _read = Decoder(_Body).decode
+_read_repairs = Decoder(tuple[dict[str, Any], ...]).decode
 
 
 def read_value(
@@ -141,7 +142,7 @@ def read_value(
     models, providers, tools = (_each(counts.parts[part], proof.certain[part]) for part in _PARTS)
     return Value(
         since=window.since, until=window.until, total=total, saved=_saved(total, proof, prompt), models=models,
-        providers=providers, tools=tools, packs=tuple(proof.packs), proven_since=proven_since or window.since,
+        providers=providers, tools=tools, packs=proof.packs, proven_since=proven_since or window.since,
         complete=complete,
     )  # fmt: skip
 
@@ -162,7 +163,8 @@ class _Proof:
         self._caller = caller
         self.certain: dict[str, Counter[str]] = {part: Counter() for part in ("", *_PARTS)}
         self.tokens = 0
-        self.packs: list[PackPeriod] = []
+        self._packs: list[list[Any]] = []
+        """The fields of each `PackPeriod`: nearly every record changes the last one."""
         self._failing: dict[tuple[str, str | None, str], int] = {}
         self.tries: list[int] = []
 
@@ -172,22 +174,24 @@ class _Proof:
         fitted = counted_as(body.strategy, body.origin, body.rule)
         self._take_packs(at, body.packs, fitted)
         self._take_tries(kind, body, fitted)
-        if kind != "refused" and body.rule not in _NEVER_DONE and is_proof(fitted, body.repairs):
+        if fitted == "direct" or fitted == "failed" or kind == "refused" or body.rule in _NEVER_DONE:
+            return
+        if is_proof(fitted, _read_repairs(body.repairs)):
             for part, name in (("", ""), ("model", body.model), ("provider", body.provider), ("tool", body.tool)):
                 self.certain[part][name] += 1
-            self.tokens += estimate(encode(body.params, enc_hook=repr).decode())
+            self.tokens += estimate(bytes(body.params).decode())
 
     def _take_packs(self, at: str, packs: str, fitted: str) -> None:
-        right, failed = fitted == "direct", fitted == "failed"
-        numbers = (1, int(right), int(not right and not failed), int(failed))
-        last = self.packs[-1] if self.packs else None
-        if last is None or last.packs != packs:
-            self.packs.append(PackPeriod(packs, at, at, *numbers))
-            return
-        self.packs[-1] = PackPeriod(
-            packs, last.since, at, last.calls + 1, last.right + numbers[1], last.repaired + numbers[2],
-            last.failed + numbers[3],
-        )  # fmt: skip
+        if not self._packs or self._packs[-1][0] != packs:
+            self._packs.append([packs, at, at, 0, 0, 0, 0])
+        last = self._packs[-1]
+        last[2] = at
+        last[3] += 1
+        last[4 if fitted == "direct" else 6 if fitted == "failed" else 5] += 1
+
+    @property
+    def packs(self) -> tuple[PackPeriod, ...]:
+        return tuple(PackPeriod(*fields) for fields in self._packs)
 
     def _take_tries(self, kind: str, body: _Body, fitted: str) -> None:
         """Calls of a tool that were refused as they did not fit, until one did."""

@@ -312,11 +312,7 @@ def short_text(fields: Fields) -> str:
 
 def long_text(fields: Fields) -> str:
     """The same with every argument."""
-    return " ".join((short_text(fields), *(argument_text(name, text) for name, text in fields.arguments)))
-
-
-def argument_text(name: str, text: str) -> str:
-    return f"{name.replace('_', ' ')}: {text}"
+    return " ".join((short_text(fields), *(f"{name.replace('_', ' ')}: {text}" for name, text in fields.arguments)))
 
 
 # ── how common words are ──

@@ -31,7 +31,8 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, PacketError, StoreError, Unreadable
-from rightcall.record.shelf import Shelf, shelf_of
+from rightcall.models.replies import Model, ask, asker, failure_of, options_taken
+from rightcall.record.notes import Shelf, shelf_of
 from rightcall.record.tables import SystemClock
 from rightcall.router.packet import (
     PACKET_VERSION,
@@ -50,7 +51,6 @@ from rightcall.tools.functions import Gatherer
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
-    from rightcall.models.replies import Model
     from rightcall.router.lexical import ToolText
 
 # ── ids ──
@@ -636,7 +636,6 @@ wording, length and detail. Answer with a JSON list of ten texts and nothing els
 async def ask_for_requests(model: "Model", tool: "ToolText", gate: "Gate") -> Requests:
     """What a model writes for one tool. Raises ModelError: `unreadable` where it answered, but with no such list."""
     from rightcall.gate.repair.arguments import loads
-    from rightcall.models.replies import ask, asker, failure_of, options_taken
     from rightcall.router.choose import taken_apart
 
     definition = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

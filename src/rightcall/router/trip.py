@@ -22,7 +22,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.base.telemetry.conventions import Value
-from rightcall.base.telemetry.spans import NO_SPAN, Span
+from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
@@ -33,6 +33,7 @@ from rightcall.router.packet import (
     SAID,
     DataField,
     ExecutionStatus,
+    Models,
     Packet,
     SelectedTool,
     Sketchpad,
@@ -50,9 +51,7 @@ from rightcall.router.packet import (
 from rightcall.router.review import call_of
 
 if TYPE_CHECKING:
-    from rightcall.base.telemetry.spans import Telemetry
     from rightcall.executor.executor import Executor
-    from rightcall.router.packet import Models
     from rightcall.router.router import Router
 
 

@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -412,8 +413,6 @@ def toml_settings(file: str) -> dict[str, Any]:
 
 def read_toml(file: str) -> dict[str, Any]:
     """What a TOML file holds; nothing where there is none. Raises ConfigError."""
-    import tomllib
-
     try:
         return tomllib.loads(_text(file).removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:

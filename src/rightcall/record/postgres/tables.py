@@ -197,13 +197,15 @@ class PostgresTables:
                 return
             after, size = rows[-1][0], _PAGE
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
         only = "" if not kinds else f" WHERE kind IN ({', '.join(['%s'] * len(kinds))})"
         if len(kinds) == 1 and kinds[0].isalpha():  # as it is: only so is the index of the rarer kinds used
             only, kinds = f" WHERE kind = '{kinds[0]}'", ()
-        return [
-            AuditEntry(*row) for row in self._all(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT %s", *kinds, max(0, count))
-        ]
+        values: tuple[str | int, ...] = kinds
+        if before is not None:
+            only, values = f"{only} {'AND' if only else 'WHERE'} seq < %s", (*kinds, before)
+        rows = self._all(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT %s", *values, max(0, count))
+        return [AuditEntry(*row) for row in rows]
 
     def belonging(self, seq: int) -> list[AuditEntry]:
         rows = self._all(f"{_ENTRIES} WHERE call = %s AND call > 0 ORDER BY seq", seq)
