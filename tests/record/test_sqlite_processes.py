@@ -215,6 +215,27 @@ def test_two_stores_of_one_process_are_two_runs(open_sqlite: OpenSqlite, clock: 
     assert [entry.call for entry in records(second)] == [1]
 
 
+def test_a_call_whose_end_no_host_tells_is_ended_after_a_day(open_sqlite: OpenSqlite, clock: ManualClock) -> None:
+    def begin(tables: Tables) -> int:
+        call = tables.append("begin", 0, BODY)
+        tables.begun(call, elsewhere=True)
+        return call
+
+    store = open_sqlite(at=clock)
+    old = store.transact(begin)
+    clock.advance(3_600)
+    young = store.transact(begin)
+    store.close()
+    clock.advance(23 * 3_600)
+    store = open_sqlite(at=clock)
+    assert store.look(lambda tables: tables.running()) == [old, young], "a day has not passed yet"
+    store.close()
+    clock.advance(1)
+    store = open_sqlite(at=clock)
+    assert store.look(lambda tables: tables.running()) == [young]
+    assert [entry.call for entry in records(store) if entry.kind == "end"] == [old]
+
+
 def test_a_dead_call_with_a_record_that_cannot_be_read_stands_in_nobodys_way(
     open_sqlite: OpenSqlite, clock: ManualClock
 ) -> None:

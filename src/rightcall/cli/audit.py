@@ -289,10 +289,7 @@ def _before(options: Namespace) -> str | None:
 def _agreed(cut: Cut, options: Namespace) -> bool:
     most = "at most " if cut.at_once else ""  # numbers may be missing there
     would = f"this would remove {most}{records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
-    if options.json or not at_a_terminal():
-        raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
-    say(would[0].upper() + would[1:], *_spared(cut))
-    return agrees("remove them? [y/N] ", "Nothing was removed.")
+    return _agreed_to(would, "remove them? [y/N] ", options, *_spared(cut))
 
 
 def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
@@ -351,10 +348,10 @@ def forget_figures(store: "Store") -> None:
         store.look(lambda tables: tables.rollup().clear())
 
 
-def _agreed_to(would: str, question: str, options: Namespace) -> bool:
+def _agreed_to(would: str, question: str, options: Namespace, *more: str) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
-    say(would[0].upper() + would[1:])
+    say(would[0].upper() + would[1:], *more)
     return agrees(question, "Nothing was removed.")
 
 

@@ -196,9 +196,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
     place_options(parser)
     parser.add_argument(
-        "--mode",
-        choices=MODES,
-        help="observe: only record (default); warn: tell the model; block: refuse",
+        "--mode", choices=MODES, help="observe: only record (default); warn: tell the model; block: refuse"
     )
     parser.add_argument("--policy", metavar="FILE", help="Use this policy file wherever the host starts")
     parser.add_argument(

@@ -124,9 +124,7 @@ its exit code is the server's.
 
 def arguments_wrap(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        help=f"Use this policy file (default: {POLICY_FILE} in the current folder)",
+        "--policy", metavar="FILE", help=f"Use this policy file (default: {POLICY_FILE} in the current folder)"
     )
     parser.add_argument(
         "--name", metavar="NAME", help="Name of the server in policy and audit log (default: from its command)"

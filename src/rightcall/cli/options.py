@@ -318,20 +318,8 @@ def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:
     """--tools, --pack, --policy, --provider."""
     group = parser.add_argument_group("Tools and rules")
     if tools:
-        group.add_argument(
-            "--tools",
-            action="append",
-            default=[],
-            metavar="FILE|MODULE:NAME",
-            help=SHARED["--tools"],
-        )
-    group.add_argument(
-        "--pack",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=SHARED["--pack"],
-    )
+        group.add_argument("--tools", action="append", default=[], metavar="FILE|MODULE:NAME", help=SHARED["--tools"])
+    group.add_argument("--pack", action="append", default=[], metavar="NAME", help=SHARED["--pack"])
     group.add_argument("--policy", metavar="FILE", help="Use this policy file (TOML)")
     group.add_argument("--provider", metavar="NAME", help=SHARED["--provider"])
 

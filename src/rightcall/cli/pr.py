@@ -404,9 +404,7 @@ def arguments_undo(parser: ArgumentParser) -> None:
         help=f"List at most N changes (default: {_MOST})",
     )
     parser.add_argument(
-        "--adopt",
-        action="store_true",
-        help="Trust a journal that was copied here; undo writes what it holds",
+        "--adopt", action="store_true", help="Trust a journal that was copied here; undo writes what it holds"
     )
     json_option(parser)
     person_option(parser)

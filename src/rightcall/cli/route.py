@@ -59,10 +59,7 @@ def arguments(parser: ArgumentParser) -> None:
     from rightcall.cli.routing import caller_option, tools_option
 
     parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="REQUEST",
-        help="Your request; @FILE reads a file, - standard input",
+        "words", nargs="*", metavar="REQUEST", help="Your request; @FILE reads a file, - standard input"
     )
     tools_option(parser)
     parser.add_argument(

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, cast, overload
 
 from msgspec import Struct, json, structs
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from rightcall.errors import ConfigError, StoreError, ToolError
 from rightcall.executor.messages import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.toolbox import Toolbox, build_toolbox
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.notes import (
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
     from rightcall.gate.last_resort import LastResort
-    from rightcall.policy.settings import Policy, Server
+    from rightcall.policy.settings import Server
     from rightcall.policy.types import Approval, Pause
     from rightcall.record.notes import Confirmation, Rescued
     from rightcall.record.tables import Clock
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 log = LateLog()
 
 F = TypeVar("F", bound=Callable[..., Any])
-PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
+PolicySource = str | os.PathLike[str] | Mapping[str, Any] | Policy | None
 StoreSource = Store | Literal["memory"] | None
 _Begun = tuple[Toolbox, int]
 """The toolbox by which a call was checked, and when that began."""

@@ -364,8 +364,6 @@ class Provider(Struct, frozen=True, kw_only=True):
     registration_endpoint: str = ""
     revocation_endpoint: str = ""
     device_authorization_endpoint: str = ""
-    userinfo_endpoint: str = ""
-    end_session_endpoint: str = ""
     jwks_uri: str = ""
     scopes: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
@@ -385,7 +383,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 _ENDPOINTS: Final = (
     "authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint",
-    "device_authorization_endpoint", "userinfo_endpoint", "end_session_endpoint", "jwks_uri",
+    "device_authorization_endpoint", "jwks_uri",
 )  # fmt: skip
 
 

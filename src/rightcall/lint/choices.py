@@ -182,7 +182,8 @@ _NOT_ALL: Final = re.compile(
 """What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
-    r"\b(?:custom|any other|others?|also accepts?|and so on|(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
+    r"\b(?:custom|any other|others?|also accepts?|and so on|case[- ]insensitive|"
+    r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,
 )

@@ -56,7 +56,8 @@ _FORMATS: Final = (
                          r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
     ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
                        r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
-                       r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
+                       r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"

@@ -27,6 +27,7 @@ _DERIVED: Final = word_set(
     "embedding embeddings image snippet template outline"
 )
 """What can be made without changing anything."""
+_ASKS: Final = frozenset(["prompt", "query", "request", "question", "ping"])
 _DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
 _READS: Final = word_set("get list read search find show describe count fetch query lookup view")
 _REPEATS: Final = frozenset(["send", "append", "increment", "enqueue", "charge", "pay"])
@@ -96,7 +97,10 @@ def _tells_verb(text: str, verb: str) -> bool:
 
 def _told_verb(text: str) -> str:
     """The verb that a description begins with, where it changes something."""
-    first = (words_of(text[:60]) or ("",))[0]
+    words = words_of(text[:60]) or ("",)
+    first = words[0]
+    if not _ASKS.isdisjoint(words[1:4]):
+        return ""  # `Send a query`: it asks
     bases = {
         first,
         first.removesuffix("s"),

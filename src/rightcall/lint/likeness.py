@@ -423,6 +423,8 @@ def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
         usual, rest = ranked[0], ranked[1:]
         for name, users in rest:
+            if users == [users[0]] and users[0] in usual[1]:
+                continue  # both in one tool, which RC111 tells
             yield users[0], Hit(
                 "RC114",
                 f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "

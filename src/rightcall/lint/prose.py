@@ -256,15 +256,19 @@ _IS_LIST: Final = re.compile(
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
-_PACKED: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
-    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
-    r" )(?:comma[- ]separated|separated by commas)\b|JSON[- ](?:encoded |formatted )?(?:array|object|list|"
-    r"string)\b(?! (?:path|pointer|schema))|(?:array|list|object|map|dictionary)\b[^.;\n]{0,60}\bas (?:an? )?"
-    r"(?:JSON|stringified|JSON[- ]encoded)\b)",
+_IN_JSON: Final = re.compile(
+    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:array|object|list|"
+    r"string)\b(?! (?:path|pointer|schema))|stringified JSON\b|(?:array|list|object|map|dictionary)\b"
+    r"[^.;\n]{0,60}\bas (?:an? )?(?:JSON|stringified|JSON[- ]encoded)\b)",
     re.IGNORECASE,
 )
 """The text begins with it: the whole value is a list or an object, packed into a text."""
+_SEPARATED: Final = re.compile(
+    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
+    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
+    r" )(?:comma[- ]separated|separated by commas)\b)",
+    re.IGNORECASE,
+)
 _SINGLE_TOO: Final = re.compile(
     r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b", re.IGNORECASE
 )
@@ -289,13 +293,9 @@ _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]se
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    if kind == "string" and plain and _PACKED.match(text) and not _SINGLE_TOO.search(text):
-        yield Hit(
-            "RC313",
-            f"{quote_name(argument.name)} holds a list or an object as text",
-            "make it an `array` or an `object`",
-            argument.path,
-        )
+    packed = _packed(argument, text) if kind == "string" and plain else None
+    if packed is not None:
+        yield packed
     elif kind == "string" and plain:
         if _AS_TEXT.search(text):
             return
@@ -321,6 +321,18 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
+
+
+def _packed(argument: Argument, text: str) -> Hit | None:
+    """A list or an object that is passed as text."""
+    if _SINGLE_TOO.search(text):
+        return None
+    if _IN_JSON.match(text):
+        name = quote_name(argument.name)
+        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
+    if _SEPARATED.match(text):
+        return Hit("RC313", f"{quote_name(argument.name)} is a list as text", "make it an `array`", argument.path)
+    return None
 
 
 def _others(argument: Argument, text: str) -> bool:

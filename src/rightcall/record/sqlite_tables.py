@@ -193,6 +193,12 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
 """In place of conditions that are gone: no call has such an argument."""
+_LEFT_BEHIND = (
+    "SELECT seq, run, coalesce((SELECT at < strftime('%Y-%m-%d %H:%M:%f', ?, '-1 day') FROM audit"
+    " WHERE audit.seq = running.seq), 1) FROM running WHERE run <> ? ORDER BY seq"
+)
+"""The calls of other runs, and whether a day has passed since each began: all at once, for a hook meets every call of
+which its host never tells the end."""
 _SPEND = (
     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (caller, day) DO UPDATE"
     " SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens"
@@ -541,18 +547,9 @@ class SqliteTables:
 
     def left_behind(self) -> list[int]:
         """The calls of runs that are dead, and those of which no host has told the end for a day."""
-        rows = self._read("SELECT seq, run FROM running WHERE run <> ? ORDER BY seq", (self._runs.id,)).fetchall()
-        if not rows:
-            return []
-        dead = {run for run in {run for _, run in rows} if run != ELSEWHERE and not self._runs.alive(run)}
-        return [seq for seq, run in rows if run in dead or (run == ELSEWHERE and self._is_old(seq))]
-
-    def _is_old(self, seq: int) -> bool:
-        (old,) = self._read(
-            "SELECT coalesce((SELECT at < strftime('%Y-%m-%d %H:%M:%f', ?, '-1 day') FROM audit WHERE seq = ?), 1)",
-            (self.wall(), seq),
-        ).fetchone()
-        return bool(old)
+        rows = self._read(_LEFT_BEHIND, (self.wall(), self._runs.id)).fetchall()
+        dead = {run for run in {run for _, run, _ in rows} if run != ELSEWHERE and not self._runs.alive(run)}
+        return [seq for seq, run, old in rows if run in dead or (run == ELSEWHERE and old)]
 
     # Windows
 
