@@ -164,6 +164,19 @@ REDACTED = regex(r"\[redacted [0-9a-f]{12}\]")
 # How much of a model's context a text takes, roughly: the design's rule, one token for four characters.
 
 
+def told_apart(value: float, bound: float) -> str:
+    """A number with as many digits as show on which side of a bound it is.
+
+    >>> told_apart(0.6966, 0.7), told_apart(0.88, 0.7), told_apart(0.7, 0.7)
+    ('0.697', '0.88', '0.70')
+    """
+    for digits in range(2, 9):
+        shown = f"{value:.{digits}f}"
+        if (float(shown) >= bound) is (value >= bound):
+            return shown
+    return repr(value)
+
+
 def estimate(text: str) -> int:
     """The tokens of a text. Good for prose and code in Latin letters; scripts with a character for each syllable take
     up to four times as many.

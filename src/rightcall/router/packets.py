@@ -330,14 +330,16 @@ class Listed(Struct, frozen=True):
 
 
 def new_packet(
-    request: str, *, session: str = "", caller: str = "default", tools: Iterable[str] = (), limit: int = 3
-) -> Packet:
-    """A request at its very beginning. `limit` is how often it may be reinjected, `tools` what it may choose from."""
+    request: str, *, session: str = "", caller: str = "default", tools: Iterable[str] = (), limit: int = 3,
+    created: str = "",
+) -> Packet:  # fmt: skip
+    """A request at its very beginning. `limit` is how often it may be reinjected, `tools` what it may choose from, and
+    `created` the moment, as a clock writes it; now, where none is given."""
     for name, value in (("request", request), ("session", session), ("caller", caller)):
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
             raise PacketError(f"`{name}` must be a text, not {type(value).__name__}")
     return Packet(
-        Header(new_id(), session, caller, SystemClock().wall()),
+        Header(new_id(), session, caller, created or SystemClock().wall()),
         Content(request),
         context=PacketContext(tuple(tools)),
         tool_routing=ToolRouting(max_reinjections=limit),

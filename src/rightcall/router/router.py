@@ -97,7 +97,7 @@ def _no_option(name: str) -> str:
 
 def _is_final(found: Intent) -> bool:
     """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
-    return found.answer == "call" or (found.answer == "none" and found.sure)
+    return found.answer == "call" or found.final
 
 
 class Packets(Protocol):
@@ -208,7 +208,8 @@ class Router:
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> Answered:
         """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
-        that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        that tells more; `by` names the person, for the audit, and where the policy wants a person's approval, that yes
+        is one. Nothing that stands in a packet lets anything run."""
         return await self.resuming(packet, said, caller=caller, by=by).whole()
 
     def resuming(
@@ -226,7 +227,11 @@ class Router:
         """A packet for a request."""
         who = caller or self.caller
         names = self._tools.offer(who).by_name
-        return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
+        executor = self._tools.executor
+        return new_packet(
+            text, session=session, caller=who, tools=names, limit=self.settings.reinjections,
+            created=executor.wall() if executor is not None else "",
+        )  # fmt: skip
 
     def detect(self, packet: Packet) -> Packet:
         """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
@@ -337,6 +342,13 @@ class Router:
         if counts == "confirmed":
             await executor.note_routing(told, arguments, call)
         return counts
+
+    async def approve(self, packet: Packet, by: str) -> str | None:
+        """A person's yes to the call that a packet waits with, as an approval; returns why it is none."""
+        from rightcall.router.trip import approve
+
+        executor = await self._tools.running()
+        return None if executor is None else await approve(executor, packet, by)
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak

@@ -589,7 +589,7 @@ def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
         return
     if command in ("approvals", "grants", "people", "audit", "store") and not action:
         return
-    never = command in _NEVER or (command, action) in _NEVER_DONE
+    never = command in _NEVER or (command, action) in _NEVER_DONE or (command == "ask" and run.has("--resume"))
     yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
