@@ -22,9 +22,8 @@ from bench.proxy_contenders import cpu_of
 from bench.table import Figure, micro
 from bench.timing import all_cores, best, one_core
 from rightcall import load_policy
-from rightcall.identity.keys import read_keys
 from rightcall.identity.speakers import Speaker, Speakers
-from rightcall.identity.tokens import Claims, Terms, Written, check_token, read_token
+from rightcall.identity.tokens import Claims, Terms, Written, check_token, read_keys, read_token
 
 MOST = 150e-6
 MORE = 1.10

@@ -210,7 +210,7 @@ def policy_keys(text: str | None = None) -> str:
                 section, comment = "(top)", ["# The version of the file format."]
             meaning, comment = sentence(comment), []
             if not meaning:
-                raise SystemExit(f"scripts/reference.py: say in cli/init.py what `{found[2]}` of [{section}] means")
+                raise SystemExit(f"scripts/reference.py: say in cli/policy.toml what `{found[2]}` of [{section}] means")
             value = f"`{found[3]}`"
             lines.append(f"| `{found[2]}` | {f'none; for example {value}' if found[1] else value} | {cell(meaning)} |")
         elif line.startswith("#"):

@@ -58,8 +58,8 @@ MAY_LOAD_IN_BATCH = {"numpy", "polars", "pyarrow"}  # what the engine brings tha
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
-MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in two files that are loaded late
-OF_TOKENS = ("keys", "tokens")
+MAY_LOAD_IN_IDENTITY = {"joserfc", "keyring"}  # the extra `auth`: late, or in a file that is loaded late
+OF_TOKENS = ("tokens",)
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
 MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {
@@ -475,19 +475,58 @@ def test_a_hook_loads_nothing_that_only_another_call_or_another_process_needs(tm
     _, loaded = [modules_after(f"{judged}; {said}") for _ in range(2)]  # the first makes the store
     assert {"rightcall.executor.door", "rightcall.policy.commands.judgement", "rightcall.record.sqlite"} <= loaded
     heavy = {
+        "_hashlib",
         "asyncio",
         "inspect",
         "json",
         "logging",
+        "msgspec.inspect",
         "pathlib",
         "platform",
         "queue",
+        "textwrap",
         "typing_extensions",
         "urllib.parse",
     }
     ours = {"catalog.rules", "executor.executor", "executor.messages", "gate.examples", "gate.judge"}
     ours |= {"hosts.hooks.lenient", "record.memory"}
     assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()
+
+
+STANDING_IN = """
+import sys
+from rightcall import {lightened}
+assert not {{"datetime", "msgspec.inspect", "msgspec.toml", "textwrap"}} & sys.modules.keys() - {{{kept}}}
+import msgspec, string, hashlib, datetime, typing
+class Row(msgspec.Struct):
+    \"\"\"A row.\"\"\"
+    at: "datetime.date"
+print(msgspec.json.schema(Row)["$defs"]["Row"], msgspec.inspect.type_info(int), msgspec.toml.decode(b"a = 1979-05-27"))
+print(msgspec.json.decode(b'{{"at": "2026-01-01"}}', type=Row), typing.get_type_hints(Row))
+print(string.Template("$x").substitute(x=1), sorted(string.digits + string.ascii_letters + string.hexdigits))
+print(hashlib.sha256(b"x").hexdigest(), hashlib.blake2b(b"x", key=b"k", digest_size=6).hexdigest(), hashlib.md5(b"x"))
+print(datetime.datetime.strptime("2026", "%Y"), datetime.UTC, __import__("textwrap").dedent("  x"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lightened", "kept"),
+    [
+        ("Gate", ""),
+        (
+            "lighten; from rightcall.hosts.hooks.hook import _lighten_more; lighten(alone=True); _lighten_more(b'')",
+            "'datetime'",
+        ),
+    ],
+)
+def test_what_is_loaded_late_is_what_would_have_been_loaded_at_once(lightened: str, kept: str) -> None:
+    plain = STANDING_IN[STANDING_IN.index("import msgspec") :].format()
+    late = STANDING_IN.format(lightened=lightened, kept=kept)
+    heard = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+        for code in (plain, late)
+    ]
+    assert re.sub("0x[0-9a-f]+", "", heard[0]) == re.sub("0x[0-9a-f]+", "", heard[1]) != ""
 
 
 def test_an_executor_opens_without_what_only_calls_need() -> None:

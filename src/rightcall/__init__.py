@@ -15,9 +15,12 @@ Each package below is one stage or one door, and offers its own names in the sam
 """
 
 import sys
+import typing
 from _thread import _count  # pyright: ignore[reportPrivateUsage] - `threading` would be loaded for it
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -59,6 +62,9 @@ __version__ = "0.1.0"
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ASYNCHRONOUS = 0x80  # `inspect.CO_COROUTINE`, which takes long to load
 
+_SELDOM = ("textwrap", "msgspec.inspect", "msgspec.toml", "msgspec.yaml")
+"""Modules that msgspec loads for what hardly anybody asks of it."""
+
 __all__ = [
     "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Door", "Endpoint", "Event",
     "Executor", "Format", "Gate", "Intent", "LoopResult", "MemoryStore", "ModelError", "Note", "Outcome",
@@ -76,8 +82,6 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
     def load(name: str) -> Any:
         for home, names in homes.items():
             if name in names.split():
-                from importlib import import_module
-
                 if home != "errors" and not _count():
                     lighten()
                 value = getattr(import_module(f"{package}.{home}"), name)
@@ -91,21 +95,54 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
     return load, names
 
 
-def lighten() -> None:
+def lighten(*, alone: bool = False) -> None:
     """Loads msgspec without what it never uses: `typing_extensions`, which it would load where that is installed, for
-    names that `typing` has since Python 3.11; and, where no thread can see it, `platform`, which `uuid` asks for no
-    more than the system's name (from Python 3.13 on not even that). Meanwhile no other thread can load them."""
+    names that `typing` has since Python 3.11. Where no thread can see it, also without what is hardly ever used of it,
+    which is loaded when it is used, and without `platform`, which `uuid` asks for no more than the system's name (from
+    Python 3.13 on not even that). Meanwhile no other thread can load them. What stands for `datetime`, and for
+    compiling, stays there in a process that does nothing else (`alone`)."""
     if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
         return
     absent: dict[str, Any] = {"typing_extensions": None}
-    if sys.platform == "linux" and not {"platform", "uuid", "threading"} & sys.modules.keys():
-        absent["platform"] = _Linux
+    unseen = alone or "threading" not in sys.modules
+    if unseen:
+        absent |= {name: LateModule(name) for name in _SELDOM}
+        if sys.platform == "linux" and "uuid" not in sys.modules:
+            absent["platform"] = _Linux
+            if alone:
+                absent["_uuid"] = None  # for addresses of the network, of which nobody asks
+        if sys.version_info < (3, 12):  # from then on, `datetime` is no more than this
+            absent["datetime"] = import_module("_datetime")
+    absent = {name: module for name, module in absent.items() if name not in sys.modules}
     sys.modules.update(absent)
+    if unseen:
+        typing.compile = _as_written  # pyright: ignore[reportAttributeAccessIssue]
     try:
         import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
     finally:
-        for name in absent:
-            del sys.modules[name]
+        for name in absent.keys() - ({"datetime"} if alone else ()):
+            sys.modules.pop(name, None)
+        if unseen and not alone:
+            del typing.compile  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _as_written(source: str, *_: str) -> str:
+    """What `typing` keeps of a type in quotes until somebody evaluates it, which works with the text, too. The first
+    text that Python compiles in a process takes it a millisecond."""
+    return source
+
+
+class LateModule(ModuleType):
+    """Stands for a module until something of it is used that is not here yet: then it is loaded."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__path__":  # every `from … import` asks for it; only packages have one
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
 
 
 class _Linux:

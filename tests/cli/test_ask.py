@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,8 @@ def packets() -> PacketStore:
 def test_a_request_is_answered_with_what_a_tool_gave_and_its_packet_is_kept(ask: Ask, server: ScriptedUpstream) -> None:
     server.play(whole_loop(f"It says:\r\n\tDesign. {EVIL}"))
     done = ask(READING, "--session", "s1")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert re.fullmatch(r'✓ code/read {"path": "docs/design.md"} \(\d+ ms\): Read 1 lines from .*\n', done.err)
     assert done.out == "It says:\n    Design. \\u001b[31m\\u202eevil\\u0007\n"
     assert "# Design" in json.dumps(server.requests[-1].json)
     packet = packets().load(packets().find("last"))
@@ -105,7 +107,8 @@ def test_a_low_confidence_is_a_question_that_another_command_answers(ask: Ask, s
     server.play(says(NONE, "It says: Design."))
     went_on = ask("--resume", "last", "yes")
     told = 'yes to: code/read {"path": "docs/design.md"}\nIt says: Design.\n'
-    assert (went_on.code, went_on.out, went_on.err) == (0, told, "")
+    assert (went_on.code, went_on.out, went_on.err.count("\n")) == (0, told, 1)
+    assert went_on.err.startswith("✓ code/read ")
     assert packets().load(kept).tool_routing.execution_status == "executed"
     assert ask("--resume", kept).out == "It says: Design.\n"
 
@@ -138,14 +141,29 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
     assert "rightcall ask" not in run("requests", "show", kept).out
 
 
-@pytest.mark.promise("T-05", "T-06")
-def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, server: ScriptedUpstream) -> None:
+@pytest.mark.promise("T-06", "P-06")
+@pytest.mark.parametrize("review", [UNAPPROVED, APPROVED])
+def test_one_yes_on_the_command_line_is_enough(ask: Ask, folder: Path, server: ScriptedUpstream, review: str) -> None:
     write_policy(folder, server, ASKS)
-    server.play(says(reads(), UNAPPROVED, NONE, f"Done. {EVIL}"))
+    server.play(says(reads(), review))
+    done = ask(READING, "--as", "ada")
+    assert done.code == 1
+    server.play(says(NONE, "It says: Design."))
+    refused = ask("--resume", "last", "yes", "--as", "ada", "--by", "ada")
+    assert (refused.code, "is the caller itself" in refused.out) == (1, True)
+    done = ask("--resume", "last", "yes", "--as", "ada", "--by", "anna")
+    assert (done.code, "It says: Design." in done.out) == (0, True)
+
+
+@pytest.mark.promise("T-05", "T-06")
+@pytest.mark.parametrize(("review", "asks"), [(UNAPPROVED, "run it? [y/n"), (APPROVED, "? [y/N")])
+def test_at_a_terminal_a_question_is_asked_there_and_then_and_once(
+    folder: Path, server: ScriptedUpstream, review: str, asks: str
+) -> None:
+    write_policy(folder, server, ASKS)
+    server.play(says(reads(), review, NONE, f"Done. {EVIL}"))
     with Terminal("ask", "--route", READING, "--by", "anna") as terminal:
-        terminal.until("run it? [y/n")
-        terminal.type("y\n")
-        shown = terminal.until("? [y/N")
+        shown = terminal.until(asks)
         terminal.type("y\n")
         code, seen = terminal.end()
     assert (code, "docs/design.md" in shown) == (0, True)
@@ -252,7 +270,35 @@ def test_an_answer_that_breaks_off_says_why_on_standard_error(ask: Ask, server: 
     server.play([*says(reads(), APPROVED, NONE), Dies(Answer([Text("It says: Design, and more.")]), after=2)])
     done = ask(READING)
     assert done.code == 1
-    assert done.err.startswith("error: the answer is not complete: ")
+    assert "\nerror: the answer is not complete: " in done.err
+
+
+def test_a_request_that_came_to_nothing_says_so_and_ends_with_1(ask: Ask, server: ScriptedUpstream) -> None:
+    server.play(says("Hm.", "Hm.", "I looked, and it says Design."))
+    done = ask(READING)
+    assert (done.code, done.out) == (1, "I looked, and it says Design.\n")
+    assert done.err.startswith("error: nothing was done: the model's choice cannot be used: ")
+    server.play(says("Hm.", "Hm.", "I looked, and it says Design."))
+    told = ask(READING, "--json")
+    assert (told.code, "cannot be used" in told.json["why"]) == (1, True)
+
+
+def test_a_tool_that_the_policy_forbids_is_named_with_the_line_that_allows_it(
+    ask: Ask, folder: Path, server: ScriptedUpstream
+) -> None:
+    (folder / "posttools.py").write_text(
+        "from rightcall import tool\n\n@tool(effects=['write'])\ndef send_email(to: str, text: str) -> str:\n"
+        '    """Send an email to a person."""\n    return "sent"\n\n'
+        "@tool(effects=['read'])\ndef list_emails(folder: str = 'inbox') -> str:\n"
+        '    """List the emails of a folder."""\n    return "none"\n\nTOOLS = [send_email, list_emails]\n'
+    )
+    server.play(says(NONE, "I have sent it."))
+    done = ask("send an email to bo@example.org: lunch at one", "--route", "--tools", "posttools:TOOLS")
+    assert done.code == 1, done
+    assert "error: nothing was done: send_email may be what this needs, but the policy does not allow it" in done.err
+    assert '[policy] write = "ask"' in done.err
+    server.play(says(NONE, "You are welcome."))
+    assert ask("thanks a lot!", "--route", "--tools", "posttools:TOOLS").code == 0
 
 
 def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: ScriptedUpstream) -> None:

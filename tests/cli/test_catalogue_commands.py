@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.catalog.packs import available_packs
-from rightcall.cli.demo import CASES
+from rightcall.cli.demo import load_demo
 from rightcall.cli.packs import arguments_of, type_words
 from rightcall.cli.terminal import visible_width
 from rightcall.types import Rules
@@ -93,7 +93,7 @@ def test_the_demo_repairs_most_and_refuses_the_rest_with_a_hint(run: Runner) -> 
     done = run("demo", "--json")
     assert done.code == 0
     lines = {line["title"]: line for line in done.lines}
-    assert len(lines) == len(CASES) >= 12
+    assert len(lines) == len(load_demo().cases) >= 12
     refused = {title for title, line in lines.items() if not line["ok"]}
     assert refused == {
         "truncated in the middle of a value",
@@ -203,3 +203,18 @@ def test_without_tools_nothing_is_called_checked(run: Runner) -> None:
     assert "A JSON object alone counts as a call only if it names one of the tools" in bare.out
     assert next_step in bare.out
     assert "may run" in run("check", "get_weather", '{"city": "Rome"}', "--tools", TOOLS).out
+
+
+def test_functions_are_shown_with_the_effects_they_declare(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "effecttools.py").write_text(
+        "from rightcall import tool\n\n@tool(effects=['read'])\ndef look(at: str) -> str:\n    return at\n\n"
+        "def bare(at: str) -> str:\n    return at\n\nTOOLS = [look, bare]\n"
+    )
+    told = run("tools", "--tools", "effecttools:TOOLS").out
+    assert "look  [given; read]\n" in told
+    assert "bare  [given; any effect (none declared)]\n" in told
+    (look, _) = run("tools", "--tools", "effecttools:TOOLS", "--json").json["tools"]
+    assert (look["effects"], look["effects_declared"]) == (["read"], True)

@@ -195,10 +195,32 @@ def test_a_call_that_needs_a_person_waits_and_goes_on(
     (approval,) = done.json["approvals"]
     digest = run("approvals", "show", approval, "--json").json["digest"]
     assert run("approvals", "approve", approval, "--digest", digest, "--by", "anna").code == 0
-    server.play(says(reads, FOUND))
-    assert ask("--continue", "go on").out == f"{FOUND}\n"
+    server.play(says(FOUND))
+    went_on = ask("--continue", "go on")
+    assert went_on.out == f"{FOUND}\n"
+    assert "✓ code/read" in went_on.err
+    assert "def total(net)" in server.requests[0].json["messages"][-1]["content"], "the model is given its result"
     server.play(says(reads))
     assert ask("--continue", "again").code == 1, "an approval counts once"
+
+
+def test_what_waits_goes_on_also_after_another_question(
+    ask: Ask, run: Runner, folder: Path, server: ScriptedUpstream
+) -> None:
+    write_policy(folder, server, '[policy.approval]\ntools = ["code/read"]')
+    server.play(says(call("code/read", path="shop.py")))
+    told = ask(QUESTION)
+    (line,) = [line for line in told.out.splitlines() if "--continue" in line]
+    command = shlex.split(line.partition("rightcall ")[2].partition("   once")[0])
+    approval = told.out.partition("approvals show ")[2].split()[0]
+    server.play(says("Hello."))
+    assert ask("hello there, how are you?").code == 0
+    digest = run("approvals", "show", approval, "--json").json["digest"]
+    assert run("approvals", "approve", approval, "--digest", digest, "--by", "anna").code == 0
+    server.play(says(FOUND))
+    assert run(*command).out == f"{FOUND}\n"
+    said = json.dumps(server.requests[0].json["messages"])
+    assert (QUESTION in said, "how are you" in said, "def total(net)" in said) == (True, False, True)
 
 
 def test_a_session_goes_on_for_the_same_folder_and_caller_alone(
@@ -271,3 +293,21 @@ def test_the_examples_of_the_help_run(folder: Path, server: ScriptedUpstream) ->
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
         assert (done.returncode, "Done." in done.stdout) == (0, True), (line, done.stderr)
     assert PacketStore(os.path.join(".rightcall", "packets")).ids()
+
+
+def test_the_model_is_told_what_its_tools_are_for(ask: Ask, folder: Path, server: ScriptedUpstream) -> None:
+    (folder / "tides_of.py").write_text(
+        "from rightcall import tool\n\n@tool(effects=['read'])\ndef tide(port: str, day: str) -> str:\n"
+        '    """Tide times.\n\n    Args:\n        day: YYYY-MM-DD\n    """\n    return "6:40"\n\nTOOLS = [tide]\n'
+    )
+    server.play(says("At 6:40."))
+    assert ask("low water at Falmouth tomorrow?", "--tools", "tides_of:TOOLS").code == 0
+    (system,) = [one["content"] for one in server.requests[-1].json["messages"] if one["role"] == "system"]
+    assert "folder" not in system
+    assert "codebase" not in system
+    assert "day: YYYY-MM-DD" in system
+    assert "**Today**: " in system
+    server.play(says(FOUND))
+    ask(QUESTION)
+    (system,) = [one["content"] for one in server.requests[-1].json["messages"] if one["role"] == "system"]
+    assert system.startswith("You answer questions about the folder that you are in.")

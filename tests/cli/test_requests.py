@@ -107,9 +107,9 @@ request {made.header.packet_id}: waiting
   confidence       0.88 reaches the threshold, which is 0.7 now
                    made of: tool 0.91, margin 0.40
   execution        awaiting approval, 1 of 3 reinjections
-  approval         rightcall approvals show 3f9a1c2e
-                   rightcall approvals approve 3f9a1c2e   or: deny 3f9a1c2e
-  to go on         rightcall ask --resume {made.header.packet_id} --as ada   once it is approved
+  approval         rightcall approvals show 3f9a1c2e --full
+                   rightcall approvals approve 3f9a1c2e --digest HEX   with the digest that it shows; or: deny 3f9a1c2e
+  to go on         rightcall ask --resume {made.header.packet_id} --as ada   once it is approved, or: yes
   result           success after 12 ms
                    {{"lines": 3}}
   answer           Here it is:

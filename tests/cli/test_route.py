@@ -247,6 +247,7 @@ def test_lines_come_from_a_file_too_and_ask_no_model(route: Route, folder: Path,
     write_policy(folder, server)
     server.play([])
     (folder / "requests.jsonl").write_text(line(text=READING))
+    assert route("--jsonl", "@requests.jsonl").out == route("--jsonl", "requests.jsonl").out
     done = route("--jsonl", "requests.jsonl")
     assert (done.code, done.lines[0]["id"], server.requests) == (0, None, [])
     assert "code/read" in [one["name"] for one in done.lines[0]["candidates"]]
@@ -338,5 +339,8 @@ def test_own_functions_that_the_policy_does_not_allow_are_named_before_and_with_
         assert "not allowed      save\n" in done.out, done.out
         assert "is not whitelisted for default" in done.out
     assert done.out.startswith("– the policy allows none of the tools\n")
-    server.play(says(SAVES, APPROVED))
-    assert route("save new.txt", "--tools", "routedtools:TOOLS", "--json").json["not_allowed"] == ["save"]
+    for review in (APPROVED, UNAPPROVED):
+        server.play(says(SAVES, review))
+        found = route("save new.txt", "--tools", "routedtools:TOOLS", "--json").json
+        assert found["not_allowed"] == ["save"]
+        assert (found["outcome"], found["would_run"]["kind"]) == ("save would be refused", "deny"), "nobody is asked"

@@ -1,6 +1,7 @@
 """`rightcall store`, and what `rightcall audit` does with content and heads."""
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -56,6 +57,9 @@ def test_a_server_of_another_kind_is_not_taken_for_a_file(run: Runner) -> None:
     done = run("audit", "tail", "--store", "mysql://ann@db.example/x")
     assert done.code == 2
     assert "mysql:// is not supported: expected a file or postgresql://USER@HOST/DATABASE" in done.err
+    done = run("audit", "tail", "--store", "memory")
+    assert (done.code, os.path.exists("memory")) == (2, False)
+    assert "`memory` keeps nothing, and is for Python alone: name a file, such as /tmp/trial.db" in done.err
 
 
 def test_the_order_of_file_and_server_is_said(run: Runner, file: Path) -> None:

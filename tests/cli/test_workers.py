@@ -134,6 +134,7 @@ def test_an_edit_of_the_policy_counts_at_every_worker(server: Server, folder: Pa
         server.until(lambda: "policy reloaded" in (folder / "stderr").read_text())
     finally:
         file.write_text(before)
+    server.until(lambda: not any(map(refused, connections)))  # for whoever asks it next
 
 
 @pytest.mark.long

@@ -19,11 +19,10 @@ import pytest
 from rightcall.console import bench
 from rightcall.console.access import Address
 from rightcall.console.app import Console, check_settings, console_running, serve_console
-from rightcall.console.events import MOST_OF_ONE
+from rightcall.console.bench import Visits
+from rightcall.console.pages.live import MOST_OF_ONE
 from rightcall.console.people import add_person, make_link, revoke_person
-from rightcall.console.questions import MOST_SHOWN
-from rightcall.console.room import MOST_PAGE
-from rightcall.console.visits import Visits
+from rightcall.console.questions import MOST_PAGE, MOST_SHOWN
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.policy.tightening import tighten

@@ -17,7 +17,7 @@ import pytest
 from msgspec import json
 
 from rightcall.console.app import Console, console_running
-from rightcall.console.events import MANY, MOST_LIVE, Pulse
+from rightcall.console.pages.live import MANY, MOST_LIVE, Pulse
 from rightcall.console.people import live_sessions, revoke_person
 from rightcall.errors import StoreError
 from rightcall.policy.settings import ConsoleSettings, Policy

@@ -17,7 +17,7 @@ from rightcall.catalog.toml import key_lines
 from rightcall.cli.corpora import CallCase, judge_call, shape_of_case
 from rightcall.console.access import Address
 from rightcall.console.app import Console, console_running
-from rightcall.console.rules import lines_of, source_of
+from rightcall.console.pages.policy import lines_of, source_of
 from rightcall.policy.settings import ConsoleSettings
 from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import give_grant

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.executor.door import Door, way_of
+from rightcall.executor.door import Door
 from rightcall.executor.executor import Executor
+from rightcall.executor.toolbox import way_of
 from rightcall.hosts.hooks.judgement import Hook, Hooks
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client, new_context

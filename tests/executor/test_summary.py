@@ -17,7 +17,7 @@ from support.results import RESULTS, WRITTEN, json_values, read_result
     ("tool", "line"),
     [
         ("code/read", "Read 200 lines from src/app.py"),
-        ("code/search", "Found 36 matches in 40 files"),
+        ("code/search", "Found 36 matches in 8 files (40 searched)"),
         ("code/diff", "Compared main with HEAD: 5 files: +45/-0"),
         ("code/list", "Listed 60 of 900 files"),
         ("code/log", "Showed 20 commits, more exist"),

@@ -117,7 +117,7 @@ def test_every_file_keeps_a_match_before_one_keeps_two() -> None:
         "b.py": [1, 2],
         "c.py": [1, 2],
     }
-    assert left["summary"] == "Found 41 matches in 40 files"
+    assert left["summary"] == "Found 41 matches in 3 files (40 searched)"
     assert note == "[… 35 of 41 matches left out: use a narrower pattern, filePattern or paths]"
 
 

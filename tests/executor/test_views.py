@@ -48,7 +48,7 @@ def test_matches_are_grouped_by_file_with_the_five_top_files() -> None:
     counts = {"a": 1, "b": 3, "c": 2, "d": 1, "e": 2, "f": 9}
     shaped = shape("code/search", search_result(counts))
     assert list(shaped) == ["summary", "pattern", "matchesByFile", "topFiles"]
-    assert shaped["summary"] == "Found 18 matches in 40 files"
+    assert shaped["summary"] == "Found 18 matches in 6 files (40 searched)"
     assert {file: len(matches) for file, matches in shaped["matchesByFile"].items()} == counts
     assert shaped["matchesByFile"]["a"] == [match("a", 1)]
     assert [(top["file"], top["count"]) for top in shaped["topFiles"]] == [

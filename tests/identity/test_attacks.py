@@ -15,9 +15,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.errors import IdentityError
-from rightcall.identity.documents import Reach
+from rightcall.identity.discovery import Reach
+from rightcall.identity.flows import TokenAccess
 from rightcall.identity.logins import Access, LoginNeeded, Shown, Wish, log_in_at
-from rightcall.identity.programs import TokenAccess
 from rightcall.identity.vault import Login, Vault
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded

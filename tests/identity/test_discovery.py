@@ -11,6 +11,7 @@ from rightcall.errors import IdentityError
 from rightcall.identity.discovery import (
     Challenge,
     Provider,
+    Reach,
     Resource,
     covers,
     discover_issuer,
@@ -20,7 +21,6 @@ from rightcall.identity.discovery import (
     read_challenge,
     read_provider,
 )
-from rightcall.identity.documents import Reach
 from support.web_site import Site, answered, moved, open_site
 
 

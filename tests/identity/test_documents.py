@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.base.http import client
 from rightcall.errors import IdentityError
-from rightcall.identity.documents import Reach, fetch_document, origin_of
+from rightcall.identity.discovery import Reach, fetch_document, origin_of
 from rightcall.identity.logins import reach_of
 from rightcall.policy import load_policy
 from rightcall.policy.commands import UrlRules

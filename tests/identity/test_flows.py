@@ -7,8 +7,7 @@ import pytest
 from msgspec import json
 
 from rightcall.identity import flows
-from rightcall.identity.discovery import Provider
-from rightcall.identity.documents import Reach, Reply, read_url
+from rightcall.identity.discovery import Provider, Reach, Reply, read_url
 from rightcall.identity.registration import Client
 
 _TOKEN = {"access_token": "abc", "token_type": "Bearer"}

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
 from rightcall.errors import IdentityError
-from rightcall.identity.keys import FRESH, KEPT, MOST_KEYS, PAUSE, Key, Keys, Unreachable, choose_key, read_keys
+from rightcall.identity.tokens import FRESH, KEPT, MOST_KEYS, PAUSE, Key, Keys, Unreachable, choose_key, read_keys
 from support.openid import b64, key_of, public
 
 EC: dict[str, Any] = public(key_of("ES256"), kid="ec")

@@ -22,7 +22,8 @@ from msgspec.structs import replace
 from rightcall.base.http.answers import Answer
 from rightcall.errors import IdentityError
 from rightcall.identity import flows
-from rightcall.identity.documents import Reach
+from rightcall.identity.discovery import Reach
+from rightcall.identity.flows import TokenAccess
 from rightcall.identity.logins import (
     Access,
     IssuerChanged,
@@ -34,7 +35,6 @@ from rightcall.identity.logins import (
     log_out,
     party_of,
 )
-from rightcall.identity.programs import TokenAccess
 from rightcall.identity.vault import Login, Vault, Want, key_of, system_keyring
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded

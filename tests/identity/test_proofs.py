@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rightcall.base.http.answers import Answer
 from rightcall.errors import IdentityError
 from rightcall.identity.logins import Access, LoginNeeded, Shown, Wish, log_in_at, reach_of
-from rightcall.identity.proofs import Prover, new_key
+from rightcall.identity.registration import Prover, new_key
 from rightcall.identity.vault import Vault
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, Service, browse_later, guarded

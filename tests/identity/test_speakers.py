@@ -12,9 +12,8 @@ import pytest
 from rightcall import load_policy
 from rightcall.errors import ConfigError
 from rightcall.identity.callers import LONGEST_TOKEN, Refusal
-from rightcall.identity.keys import FRESH
 from rightcall.identity.speakers import OF_PROVIDER, Speaker, Speakers
-from rightcall.identity.tokens import FAILED_SECONDS
+from rightcall.identity.tokens import FAILED_SECONDS, FRESH
 from support.openid import GATEWAY, OpenId, unsigned
 
 

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from rightcall import load_policy
 from rightcall.identity.callers import TOLD, Refusal, Why, looks_like_token
-from rightcall.identity.keys import Key
 from rightcall.identity.speakers import Speaker, Speakers
-from rightcall.identity.tokens import Claims, Terms, Written, check_token, read_token
+from rightcall.identity.tokens import Claims, Key, Terms, Written, check_token, read_token
 from support.openid import GATEWAY, OpenId, b64, key_of, public, sign, unsigned
 
 pytestmark = pytest.mark.promise("I-05")

@@ -1,5 +1,6 @@
 """Planted faults are found, and well-written definitions are left alone. The cases are data: a line of
-`lint_faults.jsonl` has tools and the rules that must speak; `lint_clean.jsonl` has tools that no warning fits."""
+`lint_faults.jsonl` has tools and the rules that must speak; `lint_clean.jsonl` has tools that no warning fits, `but`
+those of the rules that it names."""
 
 import json
 from pathlib import Path
@@ -31,7 +32,8 @@ def test_every_planted_fault_is_found() -> None:
 
 
 def test_good_definitions_have_no_findings() -> None:
-    told = [one for case in read_cases("lint_clean.jsonl") for one in findings_of(case["tools"])]
+    cases = read_cases("lint_clean.jsonl")
+    told = [one for case in cases for one in findings_of(case["tools"]) if one.rule not in case.get("but", ())]
     assert told == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ConfigError
-from rightcall.models.loop import AsyncScriptedModel, ScriptedModel
+from rightcall.models.loop import AsyncScriptedModel, ScriptedModel, run_loop_sync
 from rightcall.models.replies import Failed, ask, ask_sync, asker
 
 TOOLS = [{"name": "add"}]
@@ -75,6 +75,12 @@ def test_native_says_so_where_the_signature_does_not(model: Any) -> None:
 def test_a_wrong_argument_is_named_with_what_would_be_right(model: Any, shape: Any, seconds: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         asker(model, shape, seconds)
+
+
+@pytest.mark.parametrize("given", ["go", [plain]])
+def test_what_is_no_executor_is_named_with_the_order_of_the_arguments(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"must come from Executor\.open.* not a (str|list); the order is: model, ex"):
+        run_loop_sync(plain, given, "go", caller="me")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from rightcall import load_policy
 from rightcall.policy.content import content_of, policy_from
-from rightcall.policy.settings import rights_of
+from rightcall.policy.types import rights_of
 from support.histories import POLICY
 from support.policy_edits import EDITS, edited
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.policy.decide import POLICIES, decide, is_rehearsed, scopes_of
-from rightcall.policy.settings import PRESETS, STAGES, Window, rights_of
-from rightcall.policy.types import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
+from rightcall.policy.settings import PRESETS, STAGES, Window
+from rightcall.policy.types import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request, rights_of
 from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryTables
 from rightcall.record.tables import ManualClock

@@ -8,9 +8,9 @@ import pytest
 from rightcall import Executor, tool
 from rightcall.executor.door import Door
 from rightcall.policy.effects import line_to_add, strictest, word_for
-from rightcall.policy.settings import rights_of
 from rightcall.policy.tightening import tighten
 from rightcall.policy.trust import FoundPolicy
+from rightcall.policy.types import rights_of
 from rightcall.policy.watch import load_policy
 from support.cli import write_trusted
 

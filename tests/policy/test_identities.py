@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightcall import PolicyError, load_policy
-from rightcall.policy.settings import rights_of
 from rightcall.policy.tightening import ignored_keys, requests_of, tighten
+from rightcall.policy.types import rights_of
 
 MAP: dict[str, Any] = {"*": {"caller": "guest"}}
 LEAST: dict[str, Any] = {"issuer": "https://login.example.org", "audience": "api://gateway", "map": MAP}

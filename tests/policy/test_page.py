@@ -12,7 +12,7 @@ from msgspec.structs import fields
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.errors import PolicyError, StoreFault
 from rightcall.policy.commands import CommandRules, UrlRules
-from rightcall.policy.commands.starter import WHY
+from rightcall.policy.commands.patterns import WHY
 from rightcall.policy.decide import POLICIES
 from rightcall.policy.effects import WORDED
 from rightcall.policy.settings import (

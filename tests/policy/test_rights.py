@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.policy.settings import PRESETS, STAGES, Budgets, Limits, Settings, Window, rights_of
+from rightcall.policy.settings import PRESETS, STAGES, Budgets, Limits, Settings, Window
+from rightcall.policy.types import rights_of
 from rightcall.policy.watch import load_policy
 
 POLICY = """\

@@ -21,8 +21,8 @@ from rightcall.policy.settings import (
     Paths,
     Settings,
     Window,
-    rights_of,
 )
+from rightcall.policy.types import rights_of
 from rightcall.policy.watch import load_policy
 from support.every import every
 

@@ -7,8 +7,8 @@ import pytest
 
 from rightcall.executor.calls import faulty
 from rightcall.policy.decide import scopes_of
-from rightcall.policy.settings import Limits, Settings, Window, rights_of
-from rightcall.policy.types import Request, refused_scope
+from rightcall.policy.settings import Limits, Settings, Window
+from rightcall.policy.types import Request, refused_scope, rights_of
 from rightcall.record.admission import finish, refuse
 from rightcall.record.tables import CallBody, EndBody
 from support.approvals import SETTINGS, Desk, try_call

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.errors import PolicyError
-from rightcall.policy.settings import CallerSettings, Limits, Settings, Window, rights_of
-from rightcall.policy.types import Request, Spent
+from rightcall.policy.settings import CallerSettings, Limits, Settings, Window
+from rightcall.policy.types import Request, Spent, rights_of
 from rightcall.policy.watch import load_policy
 from rightcall.record.admission import Admission
 from rightcall.record.tables import ManualClock, Store

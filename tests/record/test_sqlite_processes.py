@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.record.tables import ManualClock, Store, SystemClock
+from rightcall.policy.types import Pause
+from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
 from support.store_process import Start, heard
-from support.stores import OpenSqlite, add, chained, numbers, records
+from support.stores import BODY, OpenSqlite, add, chained, numbers, records
 
 pytestmark = pytest.mark.promise("P-12")
 
@@ -57,6 +58,39 @@ def test_what_one_process_has_recorded_the_other_sees_at_once(start: Start, open
     assert heard(child) == "2"
     child.kill()
     assert numbers(records(store))[:2] == [1, 2]
+
+
+def test_what_another_connection_has_changed_counts_for_the_next_work(open_sqlite: OpenSqlite) -> None:
+    """Also where its records in between were calls only, of which less is read anew."""
+    ours, other = open_sqlite(), open_sqlite()
+
+    def known(tables: Tables) -> list[object]:
+        tables.append("end", 0, BODY)
+        return [tables.definition("ping"), tables.paused() is not None, tables.changes(), tables.head()[0]]
+
+    assert ours.transact(known) == [None, False, 0, 1]
+    other.transact(lambda tables: [tables.changed("d"), tables.append("begin", 0, BODY)])
+    assert ours.transact(known) == [None, False, 1, 3]
+    other.transact(lambda tables: [tables.pin("ping", "first"), tables.append("definition", 0, BODY)])
+    assert ours.transact(known) == ["first", False, 1, 5]
+    other.transact(lambda tables: tables.pin("ping", "second"))  # nobody does so without a record; still
+    assert ours.transact(known) == ["second", False, 1, 6]
+    other.transact(lambda tables: [tables.put_pause(Pause("anna", "now")), tables.append("begin", 0, BODY)])
+    assert ours.transact(known) == ["second", True, 1, 8]
+
+
+def test_a_call_is_open_also_after_another_connection_has_written(open_sqlite: OpenSqlite) -> None:
+    ours, other = open_sqlite(), open_sqlite()
+
+    def begun(tables: Tables) -> tuple[int, bytes]:
+        tables.begun(tables.append("begin", 0, BODY))
+        return tables.head()
+
+    calls = [ours.transact(begun), ours.transact(begun)]
+    other.transact(lambda tables: [tables.append("begin", 0, BODY), tables.append("end", calls[0][0], BODY)])
+    assert ours.transact(lambda tables: tables.is_open(*calls[1]))
+    other.transact(lambda tables: [tables.remove_through(calls[1][0]), tables.append("prune", 0, BODY)])
+    assert not ours.transact(lambda tables: tables.is_open(*calls[1]))
 
 
 @pytest.mark.promise("A-01", "A-03")
@@ -179,6 +213,27 @@ def test_two_stores_of_one_process_are_two_runs(open_sqlite: OpenSqlite, clock: 
     clock.advance(60)
     assert second.transact(lambda tables: tables.running()) == [2]
     assert [entry.call for entry in records(second)] == [1]
+
+
+def test_a_call_whose_end_no_host_tells_is_ended_after_a_day(open_sqlite: OpenSqlite, clock: ManualClock) -> None:
+    def begin(tables: Tables) -> int:
+        call = tables.append("begin", 0, BODY)
+        tables.begun(call, elsewhere=True)
+        return call
+
+    store = open_sqlite(at=clock)
+    old = store.transact(begin)
+    clock.advance(3_600)
+    young = store.transact(begin)
+    store.close()
+    clock.advance(23 * 3_600)
+    store = open_sqlite(at=clock)
+    assert store.look(lambda tables: tables.running()) == [old, young], "a day has not passed yet"
+    store.close()
+    clock.advance(1)
+    store = open_sqlite(at=clock)
+    assert store.look(lambda tables: tables.running()) == [young]
+    assert [entry.call for entry in records(store) if entry.kind == "end"] == [old]
 
 
 def test_a_dead_call_with_a_record_that_cannot_be_read_stands_in_nobodys_way(

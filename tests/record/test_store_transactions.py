@@ -183,6 +183,38 @@ def test_tasks_share_a_commit_and_each_fails_alone(store: Store) -> None:
     assert [entry.call for entry in records(store)] == list(range(0, 100, 2))
 
 
+@pytest.mark.parametrize("looks", [False, True])
+def test_works_of_one_commit_that_write_everywhere_are_taken_back_alone(store: Store, looks: bool) -> None:
+    """Also where one of them looks for what those before it have only just recorded."""
+
+    def odd(n: int) -> Callable[[Tables], None]:
+        def work(tables: Tables) -> None:
+            seq = tables.append("begin", n, BODY)
+            tables.begun(seq)
+            if n >= 4:
+                tables.ended(seq - 1)
+            if looks:
+                found = tables.entry(seq)
+                assert found is not None
+                assert found.call == n
+            tables.mark("all", n)
+            tables.pin(f"tool{n}", "x")
+            if n % 3 == 0:
+                raise ValueError(n)
+
+        return work
+
+    async def crowd() -> None:
+        await asyncio.gather(*(store.atransact(odd(n)) for n in range(30)), return_exceptions=True)
+
+    asyncio.run(crowd())
+    kept = [n for n in range(30) if n % 3]
+    assert [entry.call for entry in records(store)] == kept
+    assert store.look(lambda tables: [n for n in range(30) if tables.definition(f"tool{n}")]) == kept
+    assert store.look(lambda tables: tables.scopes("all")) == [("all", len(kept))]
+    assert store.transact(lambda tables: tables.running()) == [1, len(kept)]
+
+
 @pytest.mark.parametrize("error", [StopIteration(), asyncio.CancelledError(), KeyboardInterrupt()])
 def test_a_task_gets_what_its_work_raised_and_the_others_go_on(store: Store, error: BaseException) -> None:
     def strange(tables: Tables) -> None:

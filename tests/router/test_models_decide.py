@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, Router, ScriptedModel, tool
+from rightcall.router.packet import Intent
 from rightcall.router.packets import from_json, to_json
 from rightcall.router.router import MOST_OFFERED, Answered
 
@@ -196,6 +197,23 @@ def test_doubts_are_told_to_the_reviewer_and_decide_nothing() -> None:
     assert asyncio.run(main()).packet.tool_routing.execution_status == "executed"
     assert "DOUBTS" in model.asked[1].said
     assert "erase may be the better tool" in model.asked[1].said
+
+
+def test_that_no_tool_may_be_needed_is_said_only_where_a_call_could_change_something() -> None:
+    """On everyday words the measurement was wrong about that every time a model had chosen a call that reads."""
+    here = Effects()
+    talk = "Is the water warm enough for a swim?"
+
+    for chosen, said in ((LOOKS, False), (choice("erase", what="all"), True)):
+        model = ScriptedModel([chosen, SURE, NONE], then="Words.")
+
+        async def main(model: ScriptedModel = model) -> None:
+            unlikely = Intent("none", 0.1, sure=False)
+            async with Router(here.tools, model, policy=EVERYTHING, needs_tool=lambda *_: unlikely) as router:
+                await router.answer(talk)
+
+        asyncio.run(main())
+        assert ("the request may need no tool at all" in model.asked[1].said) is said
 
 
 def _named(number: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall.models.loop import ScriptedModel
-from rightcall.router.choose import ONLY_JSON
+from rightcall.router.prompts import ONLY_JSON
 from rightcall.router.review import Review, read_review
 from support.routers import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
 

@@ -162,7 +162,7 @@ def test_the_model_is_asked_as_the_design_says(tmp_path: Path) -> None:
     assert "temperature" not in response.options
     system, user = selection.messages
     assert system["content"] == "You are a precise tool selector. Output only valid JSON."
-    assert "- weather: The weather of a city.\n  Parameters: { city: string, days?: number }" in user["content"]
+    assert "- weather: The weather of a city.\n  Parameters: { city: string, days?: integer }" in user["content"]
 
 
 def test_a_model_is_sent_only_what_it_takes(tmp_path: Path) -> None:

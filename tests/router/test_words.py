@@ -10,9 +10,7 @@ from rightcall.router.lexical import (
     Fields,
     ToolText,
     fields_of,
-    long_text,
     name_words,
-    short_text,
     spelled_words,
     stem,
     tool_texts,
@@ -124,12 +122,6 @@ def test_words_remember_how_they_were_written() -> None:
         "get": "get",
         "weath": "Weather",
     }
-
-
-def test_a_tool_as_a_sentence_has_its_name_in_words() -> None:
-    fields = fields_of(WEATHER)
-    assert short_text(fields) == "get weather. The forecast."
-    assert long_text(fields) == "get weather. The forecast. city: Where to look."
 
 
 @given(st.text())

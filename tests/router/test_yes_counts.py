@@ -12,6 +12,7 @@ from rightcall import Executor, Router, ScriptedModel, run_loop, tool
 from rightcall.errors import ConfigError
 from rightcall.router.packet import Packet
 from rightcall.router.packets import PacketStore, from_json, to_json
+from rightcall.router.respond import is_shown_whole
 from rightcall.router.router import Answered
 
 CHOSEN = '{"selected_tool": "look", "params": {"what": "moon"}, "reasoning": "It fits.", "confidence": 0.9}'
@@ -119,6 +120,84 @@ def test_a_no_takes_back_what_was_shown() -> None:
     world.resume(waiting, "no", ["As you like."])
     world.resume(waiting, "yes", [NONE])
     assert world.trace == []
+
+
+SENDS = '{"selected_tool": "send", "params": {"to": "bo"}, "reasoning": "It fits.", "confidence": 0.9}'
+ASKS = {"policy": {"write": "ask"}}
+
+
+class Post:
+    """A router over a function that writes, which the policy wants a person for."""
+
+    def __init__(self, review: str) -> None:
+        self.sent: list[str] = []
+
+        @tool(effects=["write"])
+        def send(to: str) -> str:
+            """Send an email to a person."""
+            self.sent.append(to)
+            return "sent"
+
+        self.router = Router([send], ScriptedModel([SENDS, review], then=NONE), policy=ASKS)
+
+    def answer(self, *yes: str, change: Any = None) -> Packet:
+        """The request, and a yes by each of these persons."""
+
+        async def main() -> Packet:
+            async with self.router as router:
+                packet = (await router.answer("send an email to bo")).packet
+                packet = packet if change is None else change(packet)
+                for by in yes:
+                    packet = (await router.resume(packet, "yes", by=by)).packet
+                return packet
+
+        return asyncio.run(main())
+
+
+@pytest.mark.promise("T-11")
+@pytest.mark.parametrize("review", [SURE, UNSURE])
+def test_one_yes_of_a_person_is_enough_where_the_policy_wants_one(review: str) -> None:
+    post = Post(review)
+    done = post.answer("ann")
+    assert (done.tool_routing.execution_status, post.sent) == ("executed", ["bo"])
+
+
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("review", [SURE, UNSURE])
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [("", "needs the name of a person"), ("default", "is the caller itself"), ("d\u0435fault", "looks the same")],
+)
+def test_a_yes_without_a_person_approves_nothing_and_says_why(review: str, by: str, why: str) -> None:
+    post = Post(review)
+    done = post.answer(by)
+    assert (done.tool_routing.execution_status, post.sent) == ("awaiting_approval", [])
+    assert why in done.status.why
+    assert why in (done.content.answer or "")
+
+
+@pytest.mark.promise("P-06")
+def test_after_a_nameless_yes_a_named_one_runs_it() -> None:
+    post = Post(SURE)
+    assert (post.answer("", "ann").tool_routing.execution_status, post.sent) == ("executed", ["bo"])
+
+
+@pytest.mark.promise("P-06")
+def test_a_yes_is_an_approval_of_the_call_that_was_shown_alone() -> None:
+    """The packet names another call, or a call too long to be shown: the approval it waits for is not given."""
+
+    def another(packet: Packet) -> Packet:
+        selected = packet.tool_routing.selected_tool
+        assert selected is not None
+        changed = replace(selected, params={"to": "eve"})
+        return replace(packet, tool_routing=replace(packet.tool_routing, selected_tool=changed))
+
+    post = Post(SURE)
+    done = post.answer("ann", change=another)
+    assert (done.tool_routing.execution_status, post.sent) == ("awaiting_approval", [])
+    assert "digest" in done.status.why
+    assert not is_shown_whole({"to": "x" * 5000})
+    assert is_shown_whole({"to": "x" * 500})
 
 
 class Llama:

@@ -9,10 +9,10 @@ import pytest
 
 from rightcall.policy.watch import load_policy
 from rightcall.proxy.gates import CALLER, Options
+from rightcall.proxy.wires.common import Meter
 from rightcall.record.sqlite import SqliteStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
-from rightcall.server.metering import Meter
 from rightcall.server.recording import Recording
 from support.cli import Runner
 from support.proxies import Rig, post, serving

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightcall.base.secrets import Redactor
-from rightcall.executor.door import Way, origin_of, way_of
+from rightcall.executor.toolbox import Way, origin_of, way_of
 from rightcall.policy.types import Origin
 
 SHOWN: dict[str, Any] = {

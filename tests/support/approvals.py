@@ -6,8 +6,8 @@ from hashlib import sha256
 from typing import Any
 
 from rightcall.policy.decide import decide
-from rightcall.policy.settings import Asking, Settings, rights_of
-from rightcall.policy.types import Approval, Request
+from rightcall.policy.settings import Asking, Settings
+from rightcall.policy.types import Approval, Request, rights_of
 from rightcall.record.admission import Admission, ApprovalQuestion, Reply, admit, answer
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore

@@ -9,7 +9,8 @@ from typing import Any
 
 from rightcall import Executor, tool
 from rightcall.errors import AnswerError
-from rightcall.executor.door import Door, Way
+from rightcall.executor.door import Door
+from rightcall.executor.toolbox import Way
 from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import Reply, answer, give_grant, pause, release_all, resume, revoke_grant
 from rightcall.record.tables import Clock, ManualClock, Store

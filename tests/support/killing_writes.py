@@ -31,7 +31,7 @@ from rightcall.tools.write.commit import BranchArguments, CommitArguments, commi
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.edit import Operation
 from rightcall.tools.write.pulls import pull_of
-from rightcall.tools.write.save import EditArguments, SaveArguments, edit, save
+from rightcall.tools.write.save import EditArguments, SaveArguments, edit_work, save
 from support.desks import Checks, Project
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
@@ -196,7 +196,7 @@ def _edit(desk: Desk, _: Path) -> None:
         Operation("insert", "c/d.txt", "d\n"),
         Operation("delete", "b.txt"),
     ]
-    edit(desk, EditArguments(operations=operations, caller="killer"))
+    edit_work(()).run(desk, EditArguments(operations=operations, caller="killer"))
 
 
 def _commit(desk: Desk, _: Path) -> None:

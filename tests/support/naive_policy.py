@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rightcall.policy.decide import decide
-from rightcall.policy.settings import Settings, rights_of
+from rightcall.policy.settings import Settings
+from rightcall.policy.types import rights_of
 from support.policy_worlds import START, ours, policy, request, settings_of, tables_of, world
 
 READ = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",

@@ -6,8 +6,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightcall.policy.decide import is_rehearsed, scopes_of
-from rightcall.policy.settings import Rights, Settings, rights_of
-from rightcall.policy.types import Approval, Grant, Request, binding, definition_binding, refused_scope, same_scope
+from rightcall.policy.settings import Settings
+from rightcall.policy.types import (
+    Approval,
+    Grant,
+    Request,
+    Rights,
+    binding,
+    definition_binding,
+    refused_scope,
+    rights_of,
+    same_scope,
+)
 from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryTables
 from rightcall.record.tables import ManualClock

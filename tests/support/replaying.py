@@ -14,7 +14,6 @@ from rightcall.executor.guesses import decided
 from rightcall.executor.request import canonical
 from rightcall.executor.rights import NOT_TOLD
 from rightcall.policy.decide import denial, quarantine, scopes_of
-from rightcall.policy.settings import Rights
 from rightcall.policy.types import (
     SERVER_CHANGED,
     Approval,
@@ -24,6 +23,7 @@ from rightcall.policy.types import (
     Origin,
     Pause,
     Request,
+    Rights,
     binding,
     definition_binding,
     refused_scope,

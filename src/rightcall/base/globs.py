@@ -12,6 +12,7 @@ never looked for again. So no pattern can make a match take longer than its own 
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from rightcall.base.text import regex
 from rightcall.errors import ToolFailure
@@ -27,9 +28,10 @@ _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
 _NAMED = regex(r"\[([:=.])\w+\1\]")
 _RANGE = regex(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
-_PARSED = regex(r"[\[\]{}\\]")
+_PARSED = frozenset("[]{}\\")
 """What needs more than a look at each character."""
-_SPECIAL = regex(r"[][{}*?\\]")
+_SPECIAL = _PARSED | {"*", "?"}
+_QUOTED = str.maketrans({sign: f"\\{sign}" for sign in _SPECIAL})
 EXTENDED = regex(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
 """`@(a|b)` as some shells and search tools know it, and nothing here does."""
 _OF_A_SHELL = (
@@ -95,7 +97,7 @@ def quoted(path: str) -> str:
     >>> quoted("a[1]/b.txt"), path_matches(quoted("a[1]/b.txt"), "a[1]/b.txt")
     ('a\\\\[1\\\\]/b.txt', True)
     """
-    return _SPECIAL.sub(lambda found: f"\\{found[0]}", path)
+    return path.translate(_QUOTED)
 
 
 def plain_forms(pattern: str) -> list[str]:
@@ -116,8 +118,8 @@ def first_names(patterns: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...
     ((frozenset({'private'}), ('audit.db-',)), None)
     """
     tops = [next((part for part in folded(pattern).split("/") if part), "") for pattern in patterns]
-    plain = frozenset(top for top in tops if not _SPECIAL.search(top))
-    begun = tuple(_SPECIAL.split(top, 1)[0] for top in tops if top not in plain)
+    plain = frozenset(top for top in tops if _SPECIAL.isdisjoint(top))
+    begun = tuple("".join(takewhile(lambda one: one not in _SPECIAL, top)) for top in tops if top not in plain)
     return (plain, begun) if all(plain) and all(begun) else None
 
 
@@ -165,7 +167,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _tokens(pattern: str) -> list[list[Token]]:
-    if _PARSED.search(pattern):
+    if not _PARSED.isdisjoint(pattern):
         return parsed(pattern)
     return [[STAR if one == "*" else ANY if one == "?" else one for one in pattern]]
 

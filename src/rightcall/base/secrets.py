@@ -80,7 +80,7 @@ def squashed(name: str) -> str:
 _WHOLE = frozenset(map(squashed, WHOLE))
 _ENDINGS = tuple(map(squashed, ENDINGS))
 _PLAIN = tuple(map(squashed, PLAIN))
-_AFTER = regex("(?:" + "|".join(sorted(map(squashed, AFTER), key=len, reverse=True)) + r")\Z")
+_AFTER = tuple(sorted(map(squashed, AFTER), key=len, reverse=True))
 
 
 def is_secret(name: str) -> bool:
@@ -88,7 +88,10 @@ def is_secret(name: str) -> bool:
     plain = squashed(name[-MOST:])
     if plain in _WHOLE:
         return True
-    return _ends(plain) or _ends(_AFTER.sub("", plain, count=1))
+    if _ends(plain):
+        return True
+    after = next(filter(plain.endswith, _AFTER), "")
+    return bool(after) and _ends(plain.removesuffix(after))
 
 
 def _ends(plain: str) -> bool:

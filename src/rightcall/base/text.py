@@ -1,9 +1,7 @@
 """Text for people and models: values shown safely, and cut."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from time import gmtime, strftime
 from typing import Any, Final, cast
 
@@ -102,13 +100,16 @@ def _pieces(value: Any, limit: int, depth: int) -> Iterable[str]:
         # Python refuses to write out integers of more than 4,300 digits
         yield str(value) if value.bit_length() < 1_000 else f"a number of about {value.bit_length() * 3 // 10} digits"
     elif isinstance(value, float):
-        yield repr(value) if isfinite(value) else "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        yield _NO_NUMBERS.get(text := repr(value), text)
     elif isinstance(value, Mapping):
         yield from _object(cast("Mapping[Any, Any]", value), limit, depth)
     elif isinstance(value, (list, tuple)):
         yield from _array(cast("list[Any]", value), limit, depth)
     else:
         yield f"<{escaped(type(value).__name__, 40)}>"
+
+
+_NO_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def _object(value: Mapping[Any, Any], limit: int, depth: int) -> Iterable[str]:
@@ -163,6 +164,19 @@ REDACTED = regex(r"\[redacted [0-9a-f]{12}\]")
 # How much of a model's context a text takes, roughly: the design's rule, one token for four characters.
 
 
+def told_apart(value: float, bound: float) -> str:
+    """A number with as many digits as show on which side of a bound it is.
+
+    >>> told_apart(0.6966, 0.7), told_apart(0.88, 0.7), told_apart(0.7, 0.7)
+    ('0.697', '0.88', '0.70')
+    """
+    for digits in range(2, 9):
+        shown = f"{value:.{digits}f}"
+        if (float(shown) >= bound) is (value >= bound):
+            return shown
+    return repr(value)
+
+
 def estimate(text: str) -> int:
     """The tokens of a text. Good for prose and code in Latin letters; scripts with a character for each syllable take
     up to four times as many.
@@ -177,7 +191,7 @@ def estimate(text: str) -> int:
 # Names of tools as model APIs take them: letters, digits, `_` and `-`. `code/read` goes out as `code_read`; a call
 # that comes back by that name is mapped like any other spelling of it.
 
-_OTHER = re.compile(r"[^A-Za-z0-9_-]+")
+_OTHER = regex(r"[^A-Za-z0-9_-]+")
 LONGEST = 64
 
 
@@ -286,6 +300,8 @@ def text_start(text: str, most: int) -> str:
     text = text[: max(most, 0)]
     if json_size(text) <= most:
         return text
+    from bisect import bisect_right  # late: few answers are cut
+
     return text[: max(bisect_right(range(len(text)), most, key=lambda end: json_size(text[:end])) - 1, 0)]
 
 

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.batch.engines import RayReader, arrow_reader, polars_reader, read_column
-    from rightcall.batch.pool import BatchError, map_ordered, read_texts
+    from rightcall.batch.pool import (
+        BatchError,
+        RayReader,
+        arrow_reader,
+        map_ordered,
+        polars_reader,
+        read_column,
+        read_texts,
+    )
 else:
     __getattr__, __dir__ = front(
-        __name__,
-        {
-            "engines": "RayReader arrow_reader polars_reader read_column",
-            "pool": "BatchError map_ordered read_texts",
-        },
+        __name__, {"pool": "BatchError RayReader arrow_reader map_ordered polars_reader read_column read_texts"}
     )
 
 __all__ = ["BatchError", "RayReader", "arrow_reader", "map_ordered", "polars_reader", "read_column", "read_texts"]

@@ -456,7 +456,7 @@ class Watchful:
             return seen
         kinds = types(schema) or ()
         if "string" in kinds:
-            seen.setdefault("pattern", "^")
+            seen.setdefault("pattern", "")  # looked at, though it fits: more quickly than `^`
         if not _NUMERIC.isdisjoint(kinds):
             self.missed = self.missed or exclusive
             self.bounded = self.bounded or not exclusive

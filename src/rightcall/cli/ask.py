@@ -41,6 +41,8 @@ from rightcall.cli.persons import (
 from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
 from rightcall.cli.terminal import Style, Whole, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
+from rightcall.executor.messages import Outcome
+from rightcall.policy.effects import line_to_add
 from rightcall.record.tables import Store
 from rightcall.router.packet import Packet
 from rightcall.router.packets import make_folder, read, to_json, write
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
 
     from rightcall.cli.routing import Desk
     from rightcall.executor.executor import Executor
-    from rightcall.executor.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult
@@ -99,7 +100,6 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
-    from rightcall.cli.ask import investigate
     from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.record.premises import existing_folder
@@ -114,6 +114,7 @@ def run(options: Namespace) -> int:
     given = given_model(options, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
         router = RouterAsGiven(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
+        watch(router, desk.executor, _quiet if options.json else _show)
         _ = router.models  # a key that is missing is told before anything is saved
         return Asking(options, desk, router, runner).whole(text)
 
@@ -180,19 +181,22 @@ class Asking:
                 printer.end()
 
     def _ended(self, packet: Packet) -> int:
-        if self._options.json:
-            self._print_json(packet)
-        else:
-            tell_why_not_whole(packet)
-            say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
-        return OK if packet.status.state == "answered" else REFUSED
+        from rightcall.cli.routing import why_nothing_done
 
-    def _print_json(self, packet: Packet) -> None:
+        nothing = why_nothing_done(packet, self._options)
+        if self._options.json:
+            self._print_json(packet, nothing)
+        else:
+            tell_why_not_whole(packet, nothing)
+            say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
+        return OK if packet.status.state == "answered" and not nothing else REFUSED
+
+    def _print_json(self, packet: Packet, nothing: str) -> None:
         say_json(
             {
                 "answer": packet.content.answer or "",
                 "state": packet.status.state,
-                "why": packet.status.why,
+                "why": packet.status.why or nothing,
                 "commands": commands(packet, self._options),
                 "packet": decode(to_json(packet)),
             }
@@ -276,12 +280,17 @@ def closing_lines(packet: Packet, options: Namespace, style: Style, *, person: b
     return lines
 
 
-def tell_why_not_whole(packet: Packet) -> None:
-    """Why there is no whole answer, on standard error, unless the answer says so itself."""
+def tell_why_not_whole(packet: Packet, nothing: str = "") -> None:
+    """Why there is no whole answer, on standard error, unless the answer says so itself; and why nothing was done."""
     why = escaped(" ".join(packet.status.why.split()), _LONGEST_CALL)
     if packet.status.state == "failed" and why and why not in (packet.content.answer or ""):
         sys.stdout.flush()
         sys.stderr.write(f"error: {why}\n")
+        return
+    told = escaped(" ".join(nothing.split()), _LONGEST_CALL)
+    if told and told not in (packet.content.answer or ""):
+        sys.stdout.flush()
+        sys.stderr.write(f"error: nothing was done: {told}\n")
 
 
 # ── questions to the user ──
@@ -327,12 +336,16 @@ _SYSTEM = (
     "You answer questions about the folder that you are in. Look with the tools before you answer, as often as you "
     "need. Then answer in plain words, and say in which file and line you found it. If you cannot find it, say so."
 )
+_SYSTEM_OF_ANY = (
+    "You help the user with the tools that you are given. Use them for what the user asks, as often as you need. Then "
+    "answer in plain words: what you found, or what was done. If you cannot do it, say so."
+)
 _NUDGE = (
     "That was neither an answer nor a call that could run. Call a tool in the format you were given, or answer the "
     "question in plain words."
 )
-_WAITING = "(A call waits for a person's approval. Once it is approved, the same call has to be made again.)"
-_LONGEST = 200
+_WAITING = "(A call waits for a person's approval: {ids}. Once it is approved, it is made.)"
+_LONGEST, _FEW_TOKENS = 200, 500
 
 
 class Step(Struct, frozen=True):
@@ -344,6 +357,27 @@ class Step(Struct, frozen=True):
     repaired: bool
     milliseconds: float
     summary: str
+    to_allow: str = ""
+    """For the person: what to write or run so that such a call is allowed."""
+
+    @classmethod
+    def of_packet(cls, packet: Packet, executor: Executor) -> Step | None:
+        """The call that a packet has just been through."""
+        from rightcall.executor.messages import content
+
+        routing = packet.tool_routing
+        selected, result = routing.selected_tool, routing.execution_result
+        if selected is None:
+            return None
+        known = executor.gate.catalog.get(selected.tool_name)
+        refused = known is not None and "is not whitelisted" in packet.status.why
+        allow = line_to_add("allowlist", known.name, known.effects) if refused and known is not None else ""
+        told, status = packet.status.why, {"awaiting_approval": "waiting"}.get(routing.execution_status, "failed")
+        if result is not None and result.success:
+            told, status = content(selected.tool_name, result.output, _FEW_TOKENS).summary, "success"
+        took = 0.0 if result is None else float(result.execution_time_ms)
+        repaired = routing.evidence.get("repairs", 0.0) > 0
+        return cls(selected.tool_name, selected.params, status, repaired, took, told, allow)
 
     @classmethod
     def of(cls, outcome: Outcome) -> Step:
@@ -353,7 +387,7 @@ class Step(Struct, frozen=True):
         return cls(
             outcome.tool or "(unreadable)", call.arguments if call is not None else {}, outcome.status,
             any(one.before != wire_name(outcome.tool) for one in outcome.repairs),
-            round(outcome.metadata.execution_time, 1), told,
+            round(outcome.metadata.execution_time, 1), told, "" if outcome.status == "waiting" else outcome.to_allow,
         )  # fmt: skip
 
     def line(self) -> str:
@@ -361,7 +395,22 @@ class Step(Struct, frozen=True):
         repaired = ", repaired" if self.repaired else ""
         told = escaped(" ".join(self.summary.split()), _LONGEST)
         call = f"{escaped(self.tool, _LONGEST)} {render_json(self.arguments, _LONGEST)}"
-        return f"{mark} {call} ({self.milliseconds:.0f} ms{repaired}){f': {told}' if told else ''}"
+        allow = f"\n  to allow it: {escaped(self.to_allow, _LONGEST_CALL)}" if self.to_allow else ""
+        return f"{mark} {call} ({self.milliseconds:.0f} ms{repaired}){f': {told}' if told else ''}{allow}"
+
+
+def watch(router: Router, executor: Executor, tell: Callable[[Step], None]) -> None:
+    """Show each call of a router when it has ended, or waits."""
+    run = router.execute
+
+    async def execute(packet: Packet) -> Packet:
+        packet = await run(packet)
+        step = Step.of_packet(packet, executor)
+        if step is not None:
+            tell(step)
+        return packet
+
+    router.execute = execute
 
 
 class Watched:
@@ -389,8 +438,13 @@ class Watched:
     def definitions(self, caller: str, shape: Any) -> list[dict[str, Any]]:
         return self._executor.definitions(caller, shape)
 
+    async def run_approved(self, ids: Any, **options: Any) -> list[Outcome]:
+        return self._told(await self._executor.run_approved(ids, **options))
+
     async def run_all(self, message: Any, **options: Any) -> list[Outcome]:
-        outcomes = await self._executor.run_all(message, **options)
+        return self._told(await self._executor.run_all(message, **options))
+
+    def _told(self, outcomes: list[Outcome]) -> list[Outcome]:
         for step in map(Step.of, outcomes):
             self.steps.append(step)
             self._tell(step)
@@ -407,12 +461,18 @@ def investigate(options: Namespace, text: str, model: Endpoint) -> int:
         session = Session(options)
         earlier = session.load() if options.go_on else []
         tools = Watched(desk.executor, _quiet if options.json else _show)
-        messages = [{"role": "system", "content": _SYSTEM}, *earlier, {"role": "user", "content": text}]
+        system = _SYSTEM if any(name.startswith("code/") for name in tools.gate.catalog.tools) else _SYSTEM_OF_ANY
+        messages = [{"role": "system", "content": system}, *earlier, {"role": "user", "content": text}]
         result = runner.run(_ask(model, tools, messages, options.caller, session.context))
         why = _why_not(result, tools)
-        said = result.text if not is_only_a_call(result.text, tools.gate) else _WAITING if result.approvals else ""
+        waits = _WAITING.format(ids=", ".join(result.approvals)) if result.approvals else ""
+        said = " ".join(filter(None, (result.text if not is_only_a_call(result.text, tools.gate) else "", waits)))
+        kept = [*earlier, messages[-1], {"role": "assistant", "content": said}]
         if said:
-            session.save([*earlier, messages[-1], {"role": "assistant", "content": said}], desk)
+            session.save(kept, desk)
+        if result.approvals and not options.session:  # under a name too: the next question here is another session
+            options.session = session.context[:8]
+            Session(options, session.context).save(kept, desk)
     return _report(options, result, tools.steps, why)
 
 
@@ -541,12 +601,12 @@ class Kept(Struct, frozen=True):
 class Session:
     """The file of one session, in the user's own folder, which no tool may touch and no project brings along."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: Namespace, context: str = "") -> None:
         key = "\0".join((os.path.realpath(options.root), options.caller, options.session))
         self._folder = os.path.join(state_folder(), "sessions")
         self._path = os.path.join(self._folder, f"{sha256(key.encode(errors='replace')).hexdigest()[:32]}.session")
         self._options = options
-        self.context = str(uuid4())
+        self.context = context or str(uuid4())
 
     def load(self) -> list[dict[str, str]]:
         """The turns so far, a question and an answer in turn."""

@@ -41,9 +41,8 @@ from rightcall.gate.records import json_text
 from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
-from rightcall.record.calls import CALLS, CallFilter, CallRecord, Would, call, find_calls
+from rightcall.record.calls import CALLS, WORDS, CallFilter, CallRecord, Would, call, find_calls, rule_of
 from rightcall.record.erasure import Erased, erase, find_erasable
-from rightcall.record.fates import WORDS, rule_of
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode
@@ -290,10 +289,7 @@ def _before(options: Namespace) -> str | None:
 def _agreed(cut: Cut, options: Namespace) -> bool:
     most = "at most " if cut.at_once else ""  # numbers may be missing there
     would = f"this would remove {most}{records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
-    if options.json or not at_a_terminal():
-        raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
-    say(would[0].upper() + would[1:], *_spared(cut))
-    return agrees("remove them? [y/N] ", "Nothing was removed.")
+    return _agreed_to(would, "remove them? [y/N] ", options, *_spared(cut))
 
 
 def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
@@ -352,10 +348,10 @@ def forget_figures(store: "Store") -> None:
         store.look(lambda tables: tables.rollup().clear())
 
 
-def _agreed_to(would: str, question: str, options: Namespace) -> bool:
+def _agreed_to(would: str, question: str, options: Namespace, *more: str) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
-    say(would[0].upper() + would[1:])
+    say(would[0].upper() + would[1:], *more)
     return agrees(question, "Nothing was removed.")
 
 

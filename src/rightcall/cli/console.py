@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from getpass import getpass
 from shlex import quote
+from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -41,13 +42,16 @@ from rightcall.console.people import (
     add_person,
     giver_of,
     identified_people,
+    is_credential,
     local_person,
     make_link,
     people,
+    read_console_address,
+    remote_link,
     revoke_person,
 )
-from rightcall.console.remote import is_credential, read_console_address, remote_link
 from rightcall.errors import ConfigError
+from rightcall.gate.records import json_text
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.policy.types import Credential
 from rightcall.policy.watch import PolicyInForce
@@ -56,8 +60,6 @@ from rightcall.record.tables import Store
 from rightcall.server.whereabouts import announced, running_at
 
 if TYPE_CHECKING:
-    from socket import socket
-
     from rightcall.console.access import Address
     from rightcall.server.app import Service
 
@@ -191,8 +193,6 @@ def _ready(store: Store, options: Namespace, address: "Address") -> None:
     """The link is a key: it is printed where somebody reads it, and not into a log."""
     link = login_url(store, options, address.origin, options.person) if at_a_terminal() else None
     if options.json:
-        from rightcall.gate.records import json_text
-
         say(json_text({"address": address.origin, "link": link}))
     else:
         from rightcall.cli.trust import tell_store  # late: it imports much

@@ -1,11 +1,13 @@
 """Repair and check broken calls of many kinds, run some under a policy, and show the result of each."""
 
+import os
 import sys
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from rightcall.cli import OK
 from rightcall.cli.run import report
@@ -27,8 +29,7 @@ from rightcall.cli.terminal import (
 from rightcall.gate.records import json_text, verdict_record
 from rightcall.types import Verdict
 
-# ── cases ──
-# The calls of `rightcall demo`: made up for it, after damage that models really do. Data only.
+PACKS = ("agent-zero", "edit-files", "local-toolkit")
 
 
 class DemoCase(Struct, frozen=True):
@@ -40,155 +41,16 @@ class DemoCase(Struct, frozen=True):
     wrote: str
 
 
-PACKS = ("agent-zero", "edit-files", "local-toolkit")
+class Demo(Struct, frozen=True):
+    """What `demo.toml` holds."""
 
-_CITY = {"type": "string", "description": "City and country"}
+    tools: list[dict[str, Any]]
+    cases: tuple[DemoCase, ...]
 
-TOOLS: tuple[dict[str, Any], ...] = (
-    {
-        "name": "get_weather",
-        "description": "The weather of the coming days.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "city": _CITY,
-                "days": {"type": "integer", "minimum": 1, "maximum": 14},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-            },
-            "required": ["city"],
-        },
-    },
-    {
-        "name": "book_table",
-        "description": "Books a table in a restaurant.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "restaurant": {"type": "string"},
-                "guests": {"type": "integer", "minimum": 1},
-                "date": {"type": "string"},
-                "wishes": {"type": "array", "items": {"type": "string"}},
-            },
-            "required": ["restaurant", "guests", "date"],
-        },
-    },
-    {
-        "name": "transfer_money",
-        "description": "Moves money from one account to another.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "from_account": {"type": "string"},
-                "to_account": {"type": "string"},
-                "amount": {"type": "number", "exclusiveMinimum": 0},
-            },
-            "required": ["from_account", "to_account", "amount"],
-        },
-    },
-    {
-        "name": "run_query",
-        "description": "Runs one SQL query.",
-        "parameters": {
-            "type": "object",
-            "properties": {"sql": {"type": "string"}, "limit": {"type": "integer"}, "dry_run": {"type": "boolean"}},
-            "required": ["sql"],
-        },
-    },
-    {
-        "name": "Write",
-        "description": "Writes a file.",
-        "parameters": {
-            "type": "object",
-            "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
-            "required": ["file_path", "content"],
-        },
-    },
-)
 
-CASES: tuple[DemoCase, ...] = (
-    DemoCase(
-        "a Python list where the tool wants JSON text",
-        "Qwen",
-        "edit_files",
-        """{"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo \\"it\\\\'s done\\"'}]"}""",
-    ),
-    DemoCase(
-        "single quotes, and Python's own True",
-        "Llama 3",
-        "run_query",
-        "{'sql': 'SELECT name FROM users', 'dry_run': True}",
-    ),
-    DemoCase("typographic quotes", "Gemma", "get_weather", "{“city”: “Lisbon, Portugal”, “days”: 3}"),
-    DemoCase(
-        "unquoted keys, a comment, a trailing comma",
-        "Mistral",
-        "get_weather",
-        '{city: "Oslo, Norway", days: 5, // a working week\n unit: "celsius",}',
-    ),
-    DemoCase(
-        "a fence, and prose around it",
-        "Phi",
-        "book_table",
-        "Sure, I will book that for you.\n"
-        '```json\n{"restaurant": "Da Enzo", "guests": 4, "date": "2026-05-01"}\n```\nAnything else?',
-    ),
-    DemoCase(
-        "other names, a number as a word, a text for a list",
-        "Llama 3 8B",
-        "bookTable",
-        '{"Restaurant": "Da Enzo", "guest": "four", "date": "2026-05-01", "wishes": "window, high chair"}',
-    ),
-    DemoCase(
-        "the tool's old habits: bash, command",
-        "DeepSeek",
-        "code_execution_tool",
-        '{"runtime": "bash", "command": "ls -la"}',
-    ),
-    DemoCase(
-        "code with raw line breaks and quotes that nobody escaped",
-        "CodeLlama",
-        "Write",
-        '{"file_path": "hello.py", "content": "def hello():\n    print("hello")\n"}',
-    ),
-    DemoCase(
-        "encoded twice",
-        "GPT-3.5",
-        "transfer_money",
-        '"{\\"from_account\\": \\"00123\\", \\"to_account\\": \\"00456\\", \\"amount\\": \\"1,250.50\\"}"',
-    ),
-    DemoCase(
-        "the closing brackets are missing",
-        "SmolLM",
-        "book_table",
-        '{"restaurant": "Da Enzo", "guests": 2, "date": "2026-05-01", "wishes": ["window"',
-    ),
-    DemoCase(
-        "truncated in the middle of a value",
-        "any model at its token limit",
-        "transfer_money",
-        '{"from_account": "00123", "to_account": "00456", "amount": 12',
-    ),
-    DemoCase(
-        "one argument twice",
-        "Hermes",
-        "transfer_money",
-        '{"from_account": "00123", "to_account": "00456", "amount": 50, "amount": 5000}',
-    ),
-    DemoCase(
-        "two names that could be either",
-        "TinyLlama",
-        "transfer_money",
-        '{"account": "00123", "other_account": "00456", "amount": 50}',
-    ),
-    DemoCase("a required argument is missing", "Claude", "Write", '{"file_path": "notes.md"}'),
-    DemoCase("a tool that does not exist", "Granite", "weather_lookup", '{"city": "Rome, Italy"}'),
-    DemoCase(
-        "a tool that was replaced",
-        "an agent with old instructions",
-        "write_local_file",
-        '{"path": "notes.md", "content": "buy milk and bread"}',
-    ),
-)
+def load_demo() -> Demo:
+    with open(os.path.join(os.path.dirname(__file__), "demo.toml"), "rb") as file:
+        return convert(tomllib.load(file), Demo)
 
 
 EXAMPLES = """\
@@ -216,11 +78,15 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from rightcall.gate.gate import Gate
 
-    gate = Gate(list(TOOLS), packs=PACKS)
+    demo = load_demo()
+    gate = Gate(demo.tools, packs=PACKS)
     style = style_for(sys.stdout, plain=options.plain)
     if not options.json:
-        say(*_opening(style))
-    for number, case in enumerate(CASES, 1):
+        say(
+            style.tint("RightCall repairs broken tool calls, blocks forbidden ones.", "bold"),
+            *wrap(f"{len(demo.cases)} invented calls, with the mistakes that models make.", style.width),
+        )
+    for number, case in enumerate(demo.cases, 1):
         verdict = gate.check(case.tool, case.wrote)
         shown = _render_case(number, case, verdict, style)
         tell(options, _record(case, verdict), lambda _, shown=shown: shown)
@@ -237,13 +103,6 @@ def run(options: Namespace) -> int:
 
 def _record(case: DemoCase, verdict: "Verdict") -> dict[str, Any]:
     return {"title": case.title, "model": case.model, "wrote": case.wrote, **verdict_record(verdict, case.tool)}
-
-
-def _opening(style: Style) -> list[str]:
-    return [
-        style.tint("RightCall repairs broken tool calls, blocks forbidden ones.", "bold"),
-        *wrap(f"{len(CASES)} invented calls, with the mistakes that models make.", style.width),
-    ]
 
 
 def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> list[str]:

@@ -31,16 +31,28 @@ from rightcall.cli.options import (
     server_of,
     store_options,
 )
-from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
+from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, ago, bar, signs_for, waiting
 from rightcall.cli.terminal import Style, Tint, hang, many, pad, say, say_json, style_for, table, tell, wrap
-from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
+from rightcall.doctor.doctor import (
+    WAYS,
+    Advice,
+    Examination,
+    Findings,
+    Progress,
+    Row,
+    Share,
+    Way,
+    advice,
+    findings,
+    record,
+)
 from rightcall.doctor.judgement import TOLD, Damage
 from rightcall.errors import ConfigError, RightCallError
+from rightcall.policy.trust import folder_stop, stopped
+from rightcall.policy.types import Pause
 
 if TYPE_CHECKING:
-    from rightcall.doctor.doctor import Progress
     from rightcall.models.endpoint import LocalServer
-    from rightcall.policy.types import Pause
 
 
 EXAMPLES = """\
@@ -371,7 +383,7 @@ def _names(models: Sequence[str]) -> str:
 
 
 def _check_policy(options: Namespace) -> Check:
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     file = policy_file(options)
     if file is None:
@@ -395,7 +407,6 @@ def _check_policy(options: Namespace) -> Check:
 
 def _check_store(options: Namespace) -> Check:
     from rightcall.cli.install import fault_of
-    from rightcall.policy.trust import folder_stop, stopped
 
     if (whole := stopped()) is not None:
         text = f"everything on this machine is paused since {whole.since} UTC by {whole.by}"
@@ -426,8 +437,7 @@ def _check_store(options: Namespace) -> Check:
 
 def _look_at_value(options: Namespace) -> list[Check]:
     """What `rightcall stats --value` says of the last week, where calls are recorded."""
-    from rightcall.cli.persons import ago
-    from rightcall.cli.value import summary
+    from rightcall.cli.stats import summary
     from rightcall.record.value import read_value
 
     try:

@@ -20,9 +20,24 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Final, cast
 
+from rightcall.base.files.guarded import packets_folder
 from rightcall.base.text import escaped
 from rightcall.cli import COMMANDS, OK
-from rightcall.cli.options import SHARED, WIDTH, InputError, Parser, actions_of, flags, json_option, parser_of
+from rightcall.cli.options import (
+    SHARED,
+    WIDTH,
+    InputError,
+    Parser,
+    actions_of,
+    database_of,
+    flags,
+    json_option,
+    load_tools,
+    look_into,
+    parser_of,
+    policy_of,
+    server_of,
+)
 from rightcall.cli.terminal import Style, style_for, tell
 from rightcall.errors import ConfigError
 
@@ -543,7 +558,6 @@ def _read(before: list[str]) -> Namespace:
 
 
 def _tools(options: Namespace) -> Iterable[str]:
-    from rightcall.cli.options import load_tools
     from rightcall.gate.gate import Gate
 
     files = [one for one in options.tools if os.path.isfile(one)]
@@ -569,8 +583,6 @@ def _hosts(_options: Namespace) -> Iterable[str]:
 
 
 def _callers(options: Namespace) -> Iterable[str]:
-    from rightcall.cli.options import policy_of
-
     return ["default", *policy_of(options).settings.callers]
 
 
@@ -580,30 +592,22 @@ def _docs(_options: Namespace) -> Iterable[str]:
 
 
 def _approvals(options: Namespace) -> Iterable[str]:
-    from rightcall.cli.options import look_into
-
     with closing(look_into(options)) as store:
         now = store.clock.now()
         return [one.id for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
 
 
 def _grants(options: Namespace) -> Iterable[str]:
-    from rightcall.cli.options import look_into
-
     with closing(look_into(options)) as store:
         return [one.id for one in store.look(lambda tables: tables.all_grants())]
 
 
 def _tokens(options: Namespace) -> Iterable[str]:
-    from rightcall.cli.options import look_into
-
     with closing(look_into(options)) as store:
         return [one.id for one in store.look(lambda tables: tables.tokens())]
 
 
 def _requests(options: Namespace) -> Iterable[str]:
-    from rightcall.base.files.guarded import packets_folder
-    from rightcall.cli.options import database_of, look_into, server_of
     from rightcall.router.packets import PacketStore, packets_of
 
     folder = packets_folder(database_of(options))

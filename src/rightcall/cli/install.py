@@ -23,7 +23,6 @@ from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install import agent_zero
 from rightcall.hosts.install.agent_zero import note
-from rightcall.hosts.install.modes import ModeInForce, mode_in_force
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
@@ -45,7 +44,9 @@ from rightcall.hosts.install.plans import (
     write_manifest,
 )
 from rightcall.hosts.install.trying import (
+    ModeInForce,
     Tried,
+    mode_in_force,
     notes_on,
     server_answers,
     settings_of,
@@ -54,7 +55,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.trust import folder_stop, stopped, stops_above
+from rightcall.policy.trust import FoundPolicy, folder_stop, stopped, stops_above
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import no_folder, read_only, unusable, way_out
@@ -195,9 +196,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
     place_options(parser)
     parser.add_argument(
-        "--mode",
-        choices=MODES,
-        help="observe: only record (default); warn: tell the model; block: refuse",
+        "--mode", choices=MODES, help="observe: only record (default); warn: tell the model; block: refuse"
     )
     parser.add_argument("--policy", metavar="FILE", help="Use this policy file wherever the host starts")
     parser.add_argument(
@@ -232,7 +231,7 @@ def _install(options: Namespace) -> int:
         if fresh.is_none:
             _note_file(options, change.path, "none")
             return _nothing(fresh, wish)
-        done = install(_same(change, fresh), state)
+        done = install(change if change.before != fresh.before else fresh, state)
     _note_file(options, change.path, "write", done=True, backup=done.backup)
     say(*_describe_install(change, done, wish, place_words(options)))
     if host.name == "codex" and not options.yes:
@@ -258,11 +257,6 @@ def _wish(options: Namespace) -> Wish:
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
     return Wish(program(), options.mode, policy, tuple(options.only), windows=sys.platform == "win32")
-
-
-def _same(shown: Change, fresh: Change) -> Change:
-    """What was agreed to is what is written: `install` refuses where the file is another than was shown."""
-    return shown if shown.before != fresh.before else fresh
 
 
 def _nothing(change: Change, wish: Wish) -> int:
@@ -307,7 +301,7 @@ def _only(wish: Wish) -> str:
 
 def _modes(host: Host, change: Change, options: str) -> list[str]:
     settings = settings_of(change)
-    modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
+    modes, recorded = modes_in(host, settings), host.kind == "hooks" or all(policies_in(settings))
     if modes == ["block"]:
         return [
             "Calls are recorded, and what the policy refuses does not run."
@@ -332,11 +326,6 @@ def _describe_overruling(host: Host, change: Change) -> list[str]:
         return []
     told = _modes_of_hooks(installed)
     return [f"What counts here: mode {escaped(one.words)}." for one in told if one.mode != one.installed]
-
-
-def _is_recorded(host: Host, settings: Any) -> bool:
-    """Hooks always record; a wrapped server only where a policy file says where."""
-    return host.kind == "hooks" or all(policies_in(settings))
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -610,7 +599,6 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     if policy is None:
         return []
     from rightcall.hosts.adapter import unenforced
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -623,8 +611,7 @@ def _ignored(policy: str | None) -> list[str]:
     """The keys of a policy that was found which do not count, since nobody has trusted it."""
     if policy is None:
         return []
-    from rightcall.cli.policy import examine
-    from rightcall.policy.trust import FoundPolicy
+    from rightcall.cli.policy_check import examine
 
     return list(examine(FoundPolicy(policy, quiet=True)).ignored)
 
@@ -662,7 +649,6 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.premises import found_folder, store_path
 
@@ -687,7 +673,6 @@ def _clashes(store: str) -> list[str]:
     if policy is None:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 

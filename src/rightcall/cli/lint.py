@@ -5,8 +5,13 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from importlib import import_module
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall import suggest
+from rightcall.base.files.guarded import whole_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
@@ -21,7 +26,7 @@ from rightcall.cli.options import (
     store_options,
 )
 from rightcall.cli.terminal import Style, Tint, hang, many, say, say_json, style_for, wrap
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.gate.records import json_text
 
 if TYPE_CHECKING:
@@ -187,9 +192,6 @@ def _module(name: str) -> "Document":
 
 
 def _functions(name: str) -> list[Any]:
-    from importlib import import_module
-    from inspect import isfunction
-
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -224,8 +226,6 @@ def _of_policy(options: Namespace, name: str) -> "Server":
     policy = policy_of(options)
     known = policy.servers.get(name)
     if known is None:
-        from rightcall import suggest
-
         raise ConfigError(f"[servers.{escaped(name, 60)}] is not in the policy{suggest(name, list(policy.servers))}")
     if policy.standing == "tightened":
         raise ConfigError(
@@ -275,9 +275,7 @@ def _gateway(options: Namespace) -> "Document":
 
 def _from_audit(options: Namespace) -> "tuple[Misnaming, ...]":
     """What the audit log knows, where there is one. Only a store that was named must be there."""
-    from contextlib import closing
 
-    from rightcall.errors import PolicyError, StoreError
     from rightcall.lint.history import look_up
 
     if options.store is None and policy_path(options) is None:
@@ -472,8 +470,6 @@ def _corrected(document: "Document", fixes: "list[Fix]") -> "Document":
 
 def _replace(path: str, text: str, before: str | None) -> None:
     """In one step; a file that was changed meanwhile, or that is there already, is left alone."""
-    from rightcall.base.files.guarded import whole_file
-
     if before is None and os.path.lexists(path):
         raise InputError("exists already; choose another name for `--output`", source=path)
     if before is not None and read_text(path, limit=1 << 30) != before.removeprefix("\ufeff"):

@@ -8,9 +8,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing, redirect_stdout, suppress
+from datetime import datetime
 from shlex import quote
 from time import time
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from rightcall import suggest
 from rightcall.base.text import escaped
@@ -18,13 +21,14 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, json_option, open_store, policy_of, policy_path, store_options
 from rightcall.cli.persons import YES, at_a_terminal, login_name, read_word
 from rightcall.cli.terminal import say, tell
+from rightcall.policy.settings import Server
+from rightcall.policy.types import caller_for, subject_in
 from rightcall.record.notes import note_change
 
 if TYPE_CHECKING:
     from rightcall.identity.flows import DeviceCode
     from rightcall.identity.logins import Wish
     from rightcall.identity.vault import Login, Want
-    from rightcall.policy.settings import Server
 
 EXAMPLES = """\
 examples:
@@ -102,7 +106,6 @@ def _caller(options: Namespace) -> str:
     if options.person is None:
         return options.caller or ""
     from rightcall.identity.vault import Vault
-    from rightcall.policy.types import caller_for, subject_in
 
     policy, vault = policy_of(options), Vault()
     url, issuers = policy.servers[options.name].url, [one.issuer for one in policy.identity]
@@ -154,7 +157,7 @@ def _server(options: Namespace) -> "Server":
 
 
 def _logged_in(server: "Server", wish: "Wish", options: Namespace) -> "Login":
-    from rightcall.identity.documents import Reach
+    from rightcall.identity.discovery import Reach
     from rightcall.identity.logins import Shown, log_in_at
     from rightcall.identity.vault import Vault
 
@@ -203,8 +206,6 @@ def _open(link: str) -> bool:
 
 def _accepted(changed: Any, wish: "Wish", options: Namespace) -> "Wish":
     """The same wish, where a person at the terminal accepts another provider. Raises IssuerChanged else."""
-    from msgspec.structs import replace
-
     if options.json or not at_a_terminal():
         raise changed
     say(
@@ -247,8 +248,6 @@ def describe_login(login: "Login") -> str:
 
 
 def _shown_caller(caller: str) -> str:
-    from rightcall.policy.types import subject_in
-
     subject = subject_in(caller)
     return f"{subject} of {caller.partition('#')[0]}" if subject else caller
 
@@ -271,8 +270,6 @@ def _end(login: "Login") -> str:
     state = state_word(login)
     if state != "valid" or not login.until:
         return state
-    from datetime import datetime
-
     renewed = ", then renewed" if login.renewable or login.machine else ""
     return f"valid until {datetime.fromtimestamp(login.until).astimezone():%Y-%m-%d %H:%M}{renewed}"
 

@@ -4,6 +4,7 @@ recorded. With --servers, also serve the MCP servers of the policy file, under t
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -123,9 +124,7 @@ its exit code is the server's.
 
 def arguments_wrap(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        help=f"Use this policy file (default: {POLICY_FILE} in the current folder)",
+        "--policy", metavar="FILE", help=f"Use this policy file (default: {POLICY_FILE} in the current folder)"
     )
     parser.add_argument(
         "--name", metavar="NAME", help="Name of the server in policy and audit log (default: from its command)"
@@ -221,8 +220,6 @@ def _say(text: str) -> None:
 
 
 def _checked(name: str) -> str:
-    import re
-
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise ConfigError("--name takes letters, digits, `_`, `-` and `.`, at most 64 of them")
     return name

@@ -318,20 +318,8 @@ def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:
     """--tools, --pack, --policy, --provider."""
     group = parser.add_argument_group("Tools and rules")
     if tools:
-        group.add_argument(
-            "--tools",
-            action="append",
-            default=[],
-            metavar="FILE|MODULE:NAME",
-            help=SHARED["--tools"],
-        )
-    group.add_argument(
-        "--pack",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=SHARED["--pack"],
-    )
+        group.add_argument("--tools", action="append", default=[], metavar="FILE|MODULE:NAME", help=SHARED["--tools"])
+    group.add_argument("--pack", action="append", default=[], metavar="NAME", help=SHARED["--pack"])
     group.add_argument("--policy", metavar="FILE", help="Use this policy file (TOML)")
     group.add_argument("--provider", metavar="NAME", help=SHARED["--provider"])
 
@@ -521,6 +509,11 @@ def _parse_store(text: str) -> str:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
         kind = escaped(text.partition("://")[0], 40)
         raise ArgumentTypeError(f"{kind}:// is not supported: expected a file or postgresql://USER@HOST/DATABASE")
+    if text == "memory":
+        raise ArgumentTypeError(
+            "`memory` keeps nothing, and is for Python alone: name a file, such as /tmp/trial.db; "
+            "for a file with that name write ./memory"
+        )
     return text
 
 

@@ -4,9 +4,11 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,6 +19,7 @@ from rightcall.cli.options import (
     build_gate,
     gate_options,
     json_option,
+    load_tools,
     model_options,
     policy_file,
     policy_of,
@@ -100,8 +103,6 @@ def conditions(rules: Any) -> list[str]:
 
 def stated_rules(rules: Any) -> dict[str, Any]:
     """Only what the rules say, as plain data."""
-    import msgspec
-
     said: dict[str, Any] = msgspec.to_builtins(rules)
     return {key: value for key, value in said.items() if value not in ({}, [], None)}
 
@@ -299,7 +300,7 @@ def run_tools(options: Namespace) -> int:
         options.policy = policy_file(Namespace(policy=options.policy, root="."))
         gate = _gate_here(options)
     catalog = gate.catalog
-    tools = {**catalog.tools, **_server_tools(options)}
+    tools = {**_with_effects(options, catalog.tools), **_server_tools(options)}
     if not tools:
         raise InputError("no tool is defined there; `rightcall tools` alone shows those known in this folder")
     catalog = replace(catalog, tools=tools, get=tools.get)
@@ -424,11 +425,22 @@ def _examples_record(requests: "Mapping[str, Requests]", tool: "Tool") -> dict[s
     return {"examples": list(found.examples) if found else [], "examples_by": found.by if found else None}
 
 
+def _with_effects(options: Namespace, tools: "Mapping[str, Tool]") -> "dict[str, Tool]":
+    """The tools with the effects that functions declare: a gate alone runs nothing, and leaves them out."""
+    from rightcall.tools.functions import local_tool
+
+    functions = [one for one in load_tools(options.tools) if callable(one)] if options.tools else []
+    declared = {one.name: one.effects for one in map(local_tool, functions) if one.effects is not None}
+    return {
+        name: replace(tool, effects=frozenset(declared[name]), effects_declared=True) if name in declared else tool
+        for name, tool in tools.items()
+    }
+
+
 def _server_tools(options: Namespace) -> "dict[str, Tool]":
     """Those of the servers of the policy, as they are at this moment."""
     if options.policy is None:
         return {}
-    from contextlib import closing
 
     from rightcall.executor.executor import Executor
 

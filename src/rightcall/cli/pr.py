@@ -56,7 +56,6 @@ from rightcall.tools.write.merge import (
     Merge,
     MergePlan,
     merge_plan,
-    preview_lines,
 )
 from rightcall.tools.write.pulls import (
     PULLS,
@@ -168,7 +167,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         _require_terminal("review it with `rightcall pr diff`, then pass `--yes`")
         look = f"`{follow_up(f'pr diff {plan.case.record.id}', options)}`"
         instead = f"{look} shows all of it; then merge it with --yes"
-        _show_acting(preview_lines(desk, plan), instead)
+        _show_acting(plan.shown(), instead)
         word = "approve and merge" if options.approve else "merge"
         if not agrees(f"{word} pull request {plan.case.record.id}? [y/N] ", "It is not merged."):
             return REFUSED
@@ -405,9 +404,7 @@ def arguments_undo(parser: ArgumentParser) -> None:
         help=f"List at most N changes (default: {_MOST})",
     )
     parser.add_argument(
-        "--adopt",
-        action="store_true",
-        help="Trust a journal that was copied here; undo writes what it holds",
+        "--adopt", action="store_true", help="Trust a journal that was copied here; undo writes what it holds"
     )
     json_option(parser)
     person_option(parser)

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from difflib import get_close_matches
 from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
@@ -73,8 +74,6 @@ def _kinds(text: str) -> tuple[str, ...]:
     known = (*KINDS, *ANY)
     for word in named:
         if word not in known:
-            from difflib import get_close_matches  # late: only a mistake pays for it
-
             near = get_close_matches(word, known, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"expected {', '.join(known)}"
             raise ArgumentTypeError(f"unknown kind of change {escaped(word, 40)!r}: {hint}")

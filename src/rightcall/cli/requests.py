@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from rightcall.base.files.guarded import packets_folder
 from rightcall.base.secrets import Redactor
-from rightcall.base.text import cut_counted, escaped
+from rightcall.base.text import cut_counted, escaped, told_apart
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, took
 from rightcall.cli.options import (
@@ -29,7 +29,7 @@ from rightcall.cli.options import (
     whole_number,
     without_policy,
 )
-from rightcall.cli.persons import fit_columns, span
+from rightcall.cli.persons import at_a_terminal, fit_columns, span
 from rightcall.cli.terminal import (
     Style,
     Tint,
@@ -187,8 +187,15 @@ def models(options: Namespace) -> str:
 
 
 def approval_ways(id: str, more: str = "") -> list[str]:
+    """How a question is answered: at a terminal it is shown first; without one an answer names the call's digest."""
     word = quote(escaped(id, 80))
-    ways = f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"
+    if at_a_terminal():
+        ways = f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"
+    else:
+        ways = (
+            f"rightcall approvals show {word} --full{more}",
+            f"rightcall approvals approve {word} --digest HEX{more}   with the digest that it shows; or: deny {word}",
+        )
     return [Whole(way) for way in ways]
 
 
@@ -197,7 +204,7 @@ def ways_on(packet: "Packet", more: str = "") -> list[str]:
     command = resume_command(packet, more)
     match packet.status.state, packet.tool_routing.execution_status:
         case "waiting", "awaiting_approval":
-            return [Whole(f"{command}   once it is approved")]
+            return [Whole(f"{command}   once it is approved, or: yes")]
         case "waiting", "awaiting_confidence":
             return [Whole(f"{command} yes   or: no, or in words what is meant")]
         case "waiting", _:
@@ -332,7 +339,8 @@ def confidence_lines(routing: "ToolRouting", threshold: float) -> list[str]:
     reached = routing.confidence >= threshold
     against = "reaches" if reached else "is below"
     parts = ", ".join(f"{escaped(name, 40)} {value:.2f}" for name, value in routing.evidence.items())
-    lines = [f"{routing.confidence:.2f} {against} the threshold, which is {threshold:g} now"]
+    shown = told_apart(routing.confidence, threshold)
+    lines = [f"{shown} {against} the threshold, which is {threshold:g} now"]
     return [*lines, f"made of: {parts}"] if parts else lines
 
 

@@ -59,10 +59,7 @@ def arguments(parser: ArgumentParser) -> None:
     from rightcall.cli.routing import caller_option, tools_option
 
     parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="REQUEST",
-        help="Your request; @FILE reads a file, - standard input",
+        "words", nargs="*", metavar="REQUEST", help="Your request; @FILE reads a file, - standard input"
     )
     tools_option(parser)
     parser.add_argument(
@@ -160,8 +157,10 @@ def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bo
     from rightcall.cli.routing import Shown, foresee, not_allowed, record, report
 
     would = None
-    if not options.run and packet.tool_routing.execution_status == "approved":
+    if not options.run and packet.tool_routing.execution_status in ("approved", "awaiting_confidence"):
         would = foresee(options, packet)
+        if would is not None and packet.tool_routing.execution_status != "approved" and would.kind != "deny":
+            would = None  # a person decides first; the policy counts only where it leaves nothing to decide
     candidates = router.candidates(packet.content.original_prompt, options.limit)
     shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
     tell(options, record(shown, options), lambda style: report(shown, options, style))
@@ -200,7 +199,8 @@ def _judge_lines(options: Namespace) -> int:
             return RouterAsGiven(None, policy=policy, instead=_instead(options), caller=options.caller)
         return of_all if tools is None and of_all is not None else _router(options, opened, tools, policy=policy)
 
-    with opened, open_lines(options.words[0] if options.words else "-") as stream:
+    named: str = options.words[0] if options.words else "-"
+    with opened, open_lines(named.removeprefix("@")) as stream:
         answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
     return OK
 
@@ -286,8 +286,10 @@ def line_judge(routers: LineRouters, limit: int) -> Callable[[bytes], dict[str, 
 
 def judge_request(router: Router, text: str, limit: int) -> dict[str, Any]:
     """What can be said of a request without a model, as a plain object."""
+    found = router.needs_tool(text)
     return {
-        "intent": msgspec.to_builtins(router.needs_tool(text)),
+        "intent": msgspec.to_builtins(found),
+        "final": found.final,
         "candidates": msgspec.to_builtins(router.candidates(text, limit)),
     }
 

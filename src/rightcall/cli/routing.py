@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE, packets_folder
 from rightcall.base.text import cut_counted, escaped, estimate
+from rightcall.catalog.tool import ALL_EFFECTS
 from rightcall.cli.options import (
     EXAMPLE_URL,
     SHARED,
@@ -53,11 +54,11 @@ from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind
 from rightcall.record.tables import Store
 from rightcall.router.lexical import tool_texts
-from rightcall.router.packet import Candidate, Packet, SelectedTool
+from rightcall.router.packet import Candidate, Packet, SelectedTool, request_of, results_of
 from rightcall.router.packets import PacketStore, packets_of
 from rightcall.router.router import Router
 from rightcall.router.trip import NOBODY
-from rightcall.tools.functions import LocalTool
+from rightcall.tools.functions import LocalTool, local_tool
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor
@@ -232,7 +233,7 @@ def how_to_configure(options: Namespace, command: str) -> str:
 
 def _is_ignored(options: Namespace) -> bool:
     """Whether the policy that was found names a model, and nobody has trusted it."""
-    from rightcall.cli.policy import examine
+    from rightcall.cli.policy_check import examine
 
     file = policy_file(options)
     return file is not None and any(key.startswith("router.prime.") for key in examine(file).ignored)
@@ -289,7 +290,7 @@ def foresee(options: Namespace, packet: Packet) -> Expected | None:
     call = _canonical(selected)
     if options.tools and not _are_functions(options):
         return Expected(call, "deny", "tools", NOBODY)
-    from rightcall.cli.policy_explain import explain
+    from rightcall.cli.policy import explain
 
     live = bool(server_of(options)) or os.path.exists(database_of(options))
     asked = Namespace(
@@ -316,6 +317,30 @@ def not_allowed(options: Namespace) -> tuple[str, ...]:
         return ()
     usable = {one.name for one in tool_texts(executor.definitions(options.caller, "mcp"))}
     return tuple(name for name in executor.gate.catalog.tools if name not in usable)
+
+
+def why_nothing_done(packet: Packet, options: Namespace) -> str:
+    """Why a request that has ended came to nothing; empty where something was done, or nothing had to be."""
+    routing = packet.tool_routing
+    if packet.status.state == "waiting" or any(one.get("success") for one in results_of(packet)):
+        return ""
+    if routing.execution_status == "failed":
+        return packet.status.why or "no tool could be used"
+    if routing.selected_tool is not None or not (forbidden := not_allowed(options)):
+        return ""
+    judge = Router(load_tools(options.tools))
+    text = request_of(packet)
+    nearest = judge.candidates(text, 1)
+    if judge.needs_tool(text).answer == "none" or not nearest or nearest[0].name not in forbidden:
+        return ""
+    name, known = nearest[0].name, local_tools(options)
+    line = line_to_add("allowlist", name, known.get(name) or ALL_EFFECTS)
+    return f"{name} may be what this needs, but the policy does not allow it{f'; {line}' if line else ''}"
+
+
+def local_tools(options: Namespace) -> dict[str, tuple[str, ...] | None]:
+    """The effects that the given functions declare."""
+    return {one.name: one.effects for one in map(local_tool, load_tools(options.tools))}
 
 
 def _are_functions(options: Namespace) -> bool:
@@ -432,7 +457,7 @@ def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
         return "–", "is not sure enough: it is left out", "yellow"
     if shown.ran:
         return _DID.get(status, _DID["failed"])
-    if status == "awaiting_confidence":
+    if status == "awaiting_confidence" and shown.expected is None:
         return "?", "is not sure enough: you would be asked", "yellow"
     return _WOULD[shown.expected.kind] if shown.expected is not None else _DID["failed"]
 
@@ -488,6 +513,7 @@ def record(shown: Shown, options: Namespace) -> dict[str, Any]:
         "outcome": headline(shown)[1],
         "why": packet.status.why,
         "intent": to_builtins(packet.intent.detected),
+        "final": packet.intent.detected is not None and packet.intent.detected.final,
         "not_allowed": list(shown.not_allowed),
         "candidates": to_builtins(shown.candidates),
         "margin": shown.margin,

@@ -5,6 +5,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, redirect_stdout
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, cast
@@ -40,6 +41,7 @@ from rightcall.cli.terminal import (
 )
 from rightcall.executor.messages import Outcome
 from rightcall.gate.records import call_record, repair_record
+from rightcall.policy.effects import line_to_add
 
 EXAMPLES = """\
 examples:
@@ -87,7 +89,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from contextlib import closing, redirect_stdout
 
     from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.trust import offer_trust
@@ -137,8 +138,6 @@ def run(options: Namespace) -> int:
 
 def _line(tool: Tool | None, outcome: Outcome) -> str:
     """What to add to the policy so that the call runs; empty where that is not what is missing."""
-    from rightcall.policy.effects import line_to_add  # late: a command starts without the policies
-
     if tool is None or outcome.decision is None:
         return ""
     return line_to_add(outcome.decision.rule, tool.name, tool.effects)
@@ -319,7 +318,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     plain = [word for word in arguments if word not in _HELP]
     if asks_help and not plain:
         parser.parse_args(["--help"])
-    own = _own_flags(parser)
+    own = frozenset(flag for action in parser._actions for flag in action.option_strings)
     known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
     if not unknown and not asks_help:
         return known
@@ -358,11 +357,6 @@ def _without_values(words: Sequence[str], own: frozenset[str]) -> Iterator[str]:
             return
         flag, equals, _ = word.partition("=")
         yield f"{flag}=" if equals and flag.startswith("--") and " " not in flag and flag not in own else word
-
-
-def _own_flags(parser: ArgumentParser) -> frozenset[str]:
-    """The options that the command itself has."""
-    return frozenset(flag for action in parser._actions for flag in action.option_strings)
 
 
 def tool_options(schema: Mapping[str, Any], taken: frozenset[str] = frozenset()) -> Iterator[ToolOption]:
@@ -409,8 +403,6 @@ def _types(form: Mapping[str, Any]) -> Sequence[str]:
 
 def _tool(known: Namespace) -> "Tool":
     """The tool of that name, as the policy and the packs in force define it."""
-    import sys
-    from contextlib import closing, redirect_stdout
 
     from rightcall.executor.executor import Executor
 

@@ -202,7 +202,7 @@ def _policys(options: Namespace) -> SandboxSettings:
     try:
         return policy_of(options).sandbox
     except PolicyError as error:
-        from rightcall.cli.policy import examine
+        from rightcall.cli.policy_check import examine
 
         others = len(examine(file).mistakes) - 1
         if others < 1:

@@ -25,17 +25,26 @@ from rightcall.cli.options import (
     policy_path,
 )
 from rightcall.cli.serve_log import Form, Lines, lines_and_log
-from rightcall.cli.serving import Wanted, assembled, console_of, reachable, say_stopping, treatment
+from rightcall.cli.serving import (
+    Assembled,
+    Ready,
+    Wanted,
+    assembled,
+    console_of,
+    reachable,
+    run_parent,
+    run_worker,
+    say_stopping,
+    treatment,
+)
 from rightcall.cli.terminal import Style, program, say, style_for
 from rightcall.errors import ConfigError
 from rightcall.gate.records import json_text
+from rightcall.policy.watch import PolicyInForce
+from rightcall.record.premises import store_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from rightcall.cli.serve_workers import Ready
-    from rightcall.cli.serving import Assembled
-    from rightcall.policy.watch import PolicyInForce
 
 
 PORT = 4141
@@ -128,14 +137,10 @@ def serve_upstream(
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
-    from rightcall.policy.watch import PolicyInForce
-    from rightcall.record.premises import store_path
 
     form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
     channel = os.environ.pop(CHANNEL, None)
     if channel is not None:
-        from rightcall.cli.serve_workers import run_worker
-
         with lines_and_log(sys.stderr, form) as lines:
             return run_worker(options, int(channel), lines, gateway=gateway)
     offer_trust(options)
@@ -154,8 +159,6 @@ def serve_upstream(
                 check_upstream(url, lines, quiet=options.quiet)
 
         if options.workers > 1:
-            from rightcall.cli.serve_workers import run_parent
-
             return run_parent(options, (url, token), policy, lines, ready)
         with assembled(options, Wanted(url, gateway), policy, access, lines) as found:
             return _run_alone(options, found, policy, lines, ready)

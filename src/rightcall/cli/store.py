@@ -132,7 +132,7 @@ def _prepare(options: Namespace) -> int:
 
 
 def _roles(options: Namespace) -> int:
-    from rightcall.record.postgres.roles import TABLES, roles_sql  # late: few ask for it
+    from rightcall.record.postgres.schema import TABLES, roles_sql  # late: few ask for it
 
     sql = roles_sql(options.append, options.read, list(TABLES))
     tell(options, {"sql": sql}, lambda _: sql.splitlines())

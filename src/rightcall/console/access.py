@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
 from starlette.datastructures import Headers as HeaderView
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rightcall.base.http.answers import is_loopback
 from rightcall.console.people import is_let_in, session_of
@@ -26,9 +27,6 @@ from rightcall.policy.settings import Policy
 from rightcall.policy.types import Credential
 from rightcall.record.tables import Store
 from rightcall.server.addresses import CONSOLE_COOKIE
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STATIC: Final = "/static/"
 LINK: Final = "/enter/"

@@ -27,9 +27,9 @@ from starlette.routing import Route
 from rightcall.base.http.answers import ServeLimits, is_loopback
 from rightcall.base.text import escaped
 from rightcall.console.access import LINK, Address, Doorway, Headers, Hosts, Origins, guard
-from rightcall.console.events import Pulse, stream
 from rightcall.console.page import Kept, Site, render, serve_file
 from rightcall.console.pages import PAGES
+from rightcall.console.pages.live import Pulse, stream
 from rightcall.console.signon import SignOn
 from rightcall.errors import ConfigError, StoreError
 from rightcall.identity.speakers import Speakers

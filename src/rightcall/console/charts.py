@@ -157,12 +157,12 @@ def _chart(drawing: Drawing, kind: Literal["lines", "bars"], drawn: list[Drawn],
         ticks=ticks, nothing=drawing.nothing,
         columns=["start", *(f"{one.name} ({drawing.unit})" if drawing.unit else one.name for one in drawing.series)],
         rows=[
-            [start, *(_rounded(one.values[at]) for one in drawing.series)] for at, start in enumerate(drawing.starts)
+            [start, *(rounded(one.values[at]) for one in drawing.series)] for at, start in enumerate(drawing.starts)
         ],
     )  # fmt: skip
 
 
-def _rounded(value: Value) -> Value:
+def rounded(value: Value) -> Value:
     return round(value, 2) if isinstance(value, float) else value
 
 

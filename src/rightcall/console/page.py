@@ -29,11 +29,10 @@ from rightcall import __version__
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
-from rightcall.console.bench import Bench
+from rightcall.console.bench import Bench, Visits
 from rightcall.console.people import still_counts
 from rightcall.console.questions import json_visible, plain_json
 from rightcall.console.signon import SignOn
-from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
 from rightcall.record.browse import moment
@@ -42,7 +41,7 @@ from rightcall.record.tables import Store, Tables
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
-    from rightcall.console.events import Pulse
+    from rightcall.console.pages.live import Pulse
 
 T = TypeVar("T")
 

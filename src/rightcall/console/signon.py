@@ -174,7 +174,7 @@ async def _metadata(issuer: Issuer) -> Provider:
 
 async def _claims(issuer: Issuer, provider: Provider, code: str, login: _Login, redirect: str) -> Claims:
     """What the provider says for the code, checked as the ID token that it must be."""
-    from rightcall.identity.documents import Post, ask, text_at
+    from rightcall.identity.discovery import Post, ask, text_at
     from rightcall.identity.tokens import read_token
 
     settings = issuer.settings

@@ -236,21 +236,13 @@ def _share(results: Iterable[Result], outcome: Callable[[Result], Outcome | None
     return Share(len(outcomes), sum(one.usable for one in outcomes), sum(one.usable and one.right for one in outcomes))
 
 
-def _taught(result: Result) -> Outcome | None:
-    return None if result.taught is None else result.taught.treated
-
-
-def _taught_again(result: Result) -> Outcome | None:
-    return None if result.taught is None else result.taught.retried or result.taught.treated
-
-
 _OUTCOMES: Final[dict[Way, Callable[[Result], Outcome | None]]] = {
     "without": lambda result: result.plain.without,
     "with": lambda result: result.plain.treated,
     "retry": lambda result: result.plain.retried or result.plain.treated,
     "lift": lambda result: result.plain.lifted,
-    "teach": _taught,
-    "teach_retry": _taught_again,
+    "teach": lambda result: None if result.taught is None else result.taught.treated,
+    "teach_retry": lambda result: None if result.taught is None else result.taught.retried or result.taught.treated,
 }
 
 

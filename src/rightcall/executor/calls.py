@@ -24,8 +24,7 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, na
 from rightcall.gate.gate import Gate
 from rightcall.policy.decide import denial, effect_denial, may_use, not_whitelisted
 from rightcall.policy.effects import word_for
-from rightcall.policy.settings import Rights
-from rightcall.policy.types import Decision, Facts, Request, Result
+from rightcall.policy.types import Decision, Facts, Request, Result, Rights
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
 from rightcall.record.notes import Rescued
 from rightcall.record.tables import NO_IDENTITY, NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables

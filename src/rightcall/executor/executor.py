@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, cast, overload
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 from msgspec.structs import replace
 
 from rightcall import LateLog, suggest_keywords
@@ -24,9 +24,10 @@ from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError, ToolError
+from rightcall.executor.messages import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce, place_policy
 from rightcall.record.notes import (
@@ -52,7 +53,7 @@ from rightcall.record.premises import (
     store_path,
     store_place,
 )
-from rightcall.record.tables import Store
+from rightcall.record.tables import Store, SystemClock
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.state import Cache
 from rightcall.types import Effect, Event
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
     from rightcall.gate.last_resort import LastResort
-    from rightcall.policy.settings import Policy, Server
+    from rightcall.policy.settings import Server
     from rightcall.policy.types import Approval, Pause
     from rightcall.record.notes import Confirmation, Rescued
     from rightcall.record.tables import Clock
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
 log = LateLog()
 
 F = TypeVar("F", bound=Callable[..., Any])
-PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
+PolicySource = str | os.PathLike[str] | Mapping[str, Any] | Policy | None
 StoreSource = Store | Literal["memory"] | None
 _Begun = tuple[Toolbox, int]
 """The toolbox by which a call was checked, and when that began."""
@@ -238,6 +239,11 @@ class Executor:
             raise StoreError("the executor is not open: use `async with Executor.open(…) as ex:`", "closed")
         return self._store
 
+    def wall(self) -> str:
+        """The date and time of its clock, in UTC; before it is open too."""
+        store = self._store
+        return (store.clock if store is not None else self._setup.clock or SystemClock()).wall()
+
     @cached_property
     def telemetry(self) -> Telemetry:
         """What follows its calls; as the policy and the environment said when it was first asked."""
@@ -350,14 +356,35 @@ class Executor:
             outcomes += await asyncio.gather(*map(one, together))
         return outcomes
 
+    async def run_approved(
+        self, ids: Collection[str], caller: str = DEFAULT_CALLER, *, context: str, turn: str | None = None
+    ) -> list[Outcome]:
+        """Run the calls of this context that a person has approved under these ids, exactly as they were approved:
+        for a conversation that goes on. What waits, was denied, has expired or was used is left alone."""
+        import asyncio  # late, as everywhere here
+
+        now, within, store = self.store.clock.now(), self._hidden(context), self.store
+        found = await asyncio.to_thread(store.look, lambda tables: tables.approvals("approved", ids=ids))
+        mine = [one for one in found if (one.kind, one.caller, one.context) == ("call", caller, within)]
+        outcomes: list[Outcome] = []
+        for one in sorted(mine, key=lambda one: one.asked_at):
+            if one.expires_at > now and one.canonical:
+                call: dict[str, Any] = json.decode(one.canonical)
+                outcomes.append(await self.run(call, caller, context=context, turn=turn, approval=one.id))
+        return outcomes
+
     def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
         """The system prompt for a model without native tool calls, of the tools that this caller may use; with `only`
         just those of these names, in this order."""
-        from rightcall.executor.prompt import system_prompt
+        from rightcall.executor.prompt import day_of, examples_here, system_prompt
         from rightcall.gate.examples import example
 
         toolbox = self._listing(caller)
-        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
+        offered = [one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)]
+        return system_prompt(
+            offered, examples=example, today=day_of(self.wall()),
+            here=examples_here(str(self.root)) if "code/read" in toolbox.tools else {},
+        )  # fmt: skip
 
     def definitions(
         self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai", *,

@@ -23,8 +23,8 @@ from rightcall.executor.rights import door_rights, known_tools, tool_name
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, other_names
 from rightcall.policy.decide import POLICIES, decide, may_use
-from rightcall.policy.settings import Budgets, Policy, Rights
-from rightcall.policy.types import Decision, Facts, Request, count_since
+from rightcall.policy.settings import Budgets, Policy
+from rightcall.policy.types import Decision, Facts, Request, Rights, count_since
 from rightcall.policy.watch import place_policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remembered_tools

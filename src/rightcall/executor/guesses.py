@@ -19,8 +19,7 @@ from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import RightCallError
 from rightcall.policy.decide import decide
-from rightcall.policy.settings import Rights
-from rightcall.policy.types import Decision, Finding, Request, same_scope
+from rightcall.policy.types import Decision, Finding, Request, Rights, same_scope
 from rightcall.record.tables import Tables, read_end
 
 if TYPE_CHECKING:
@@ -104,8 +103,10 @@ def kind_of(name: str) -> Kind:
     """What an argument of this name holds. Case, separators and letters that only look like others do not count:
     `bashCommand`, `base-url`."""
     plain = plain_name(name).rstrip("0123456789")
+    if plain in _COMMANDS or plain.endswith(_COMMAND_ENDS):
+        return "command"
     followed = any(one in plain for one in ("command", "cmd", "url", "uri")) and _FOLLOWED.fullmatch(plain) is not None
-    if plain in _COMMANDS or plain.endswith(_COMMAND_ENDS) or (followed and ("command" in plain or "cmd" in plain)):
+    if followed and ("command" in plain or "cmd" in plain):
         return "command"
     if followed or plain in _URLS or plain.endswith(_URL_ENDS):
         return "url"
@@ -667,12 +668,14 @@ def _language(beside: _Beside) -> str:
 def _language_named(tool: str) -> str | None:
     """The language that stands in the name of a tool: `run_python`, `executeJavaScript`. None where there is none."""
     low = tool.casefold()
-    for word in _IN_NAMES.findall(low):
-        return _LANGUAGES.get(word, "")
-    return None
+    found = [(at, word) for word in _IN_NAMES if (at := low.find(word)) >= 0]
+    return _LANGUAGES.get(min(found)[1], "") if found else None
 
 
-_IN_NAMES = regex("python|powershell|pwsh|javascript|typescript|nodejs|ruby|perl|php|bash|shell|terminal")
+_IN_NAMES = (
+    "python", "powershell", "pwsh", "javascript", "typescript", "nodejs", "ruby", "perl", "php", "bash", "shell",
+    "terminal",
+)  # fmt: skip
 
 
 def _said_languages(around: Mapping[str, Any]) -> list[str]:

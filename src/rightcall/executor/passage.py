@@ -24,8 +24,8 @@ from rightcall.policy.decide import (
     not_whitelisted,
     permission,
 )
-from rightcall.policy.settings import Policy, Rights
-from rightcall.policy.types import Decision, Origin, Request
+from rightcall.policy.settings import Policy
+from rightcall.policy.types import Decision, Origin, Request, Rights
 from rightcall.record.admission import FULL, Admission, ApprovalQuestion, finish
 from rightcall.record.premises import Held
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call

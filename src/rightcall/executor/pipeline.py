@@ -58,8 +58,8 @@ from rightcall.executor.request import (
 from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.policy.decide import may_use, quarantine
 from rightcall.policy.effects import line_to_add
-from rightcall.policy.settings import Budgets, Rights
-from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
+from rightcall.policy.settings import Budgets
+from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result, Rights
 from rightcall.record.admission import (
     Admission,
     ApprovalQuestion,

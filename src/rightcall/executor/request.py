@@ -20,8 +20,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.executor.guesses import judged_arguments, kind_of, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
 from rightcall.policy.decide import is_rehearsed, is_repeatable
-from rightcall.policy.settings import Rights
-from rightcall.policy.types import Decision, Finding, Request
+from rightcall.policy.types import Decision, Finding, Request, Rights
 from rightcall.record.premises import Held, is_moved
 from rightcall.types import Effect, Verdict
 

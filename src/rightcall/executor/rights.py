@@ -25,19 +25,8 @@ from rightcall.errors import RightCallError
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox, full_name, names_meant
 from rightcall.gate.gate import Gate, arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
 from rightcall.policy.decide import denial, effect_denial, is_outside, permission
-from rightcall.policy.settings import (
-    DEFAULT_POLICY,
-    CallerSettings,
-    HostSettings,
-    Policy,
-    Rights,
-    Server,
-    Window,
-    rights_of,
-    settings_of,
-    with_digest,
-)
-from rightcall.policy.types import Decision, Finding, Request
+from rightcall.policy.settings import DEFAULT_POLICY, CallerSettings, HostSettings, Policy, Server, Window, settings_of
+from rightcall.policy.types import Decision, Finding, Request, Rights, rights_of, with_digest
 from rightcall.types import Effect, Mode
 
 # ── rights ──

@@ -28,8 +28,8 @@ from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
 from rightcall.executor.rights import NOT_TOLD
 from rightcall.executor.toolbox import Equipped, Missing, Pair, Toolbox, full_name, names_meant, other_names
-from rightcall.policy.settings import Policy, Rights, Server
-from rightcall.policy.types import Decision, Request, caller_for
+from rightcall.policy.settings import Policy, Server
+from rightcall.policy.types import Decision, Request, Rights, caller_for
 from rightcall.record.admission import Admission, ApprovalQuestion
 from rightcall.record.tables import CallBody, Tables
 from rightcall.tools.functions import LocalTool

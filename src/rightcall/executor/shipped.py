@@ -10,7 +10,6 @@ from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
@@ -31,22 +30,13 @@ if TYPE_CHECKING:
     from rightcall.tools.sandbox.conversation import Language
     from rightcall.tools.sandbox.sandbox import Sandbox
     from rightcall.tools.write.desk import Desk
+    from rightcall.tools.write.edit import DeskWork
 
 
 SECONDS: Final = 60.0
 """A worktree of a large repository takes some."""
 _AROUND_CHECKS: Final = 60.0
 """Seconds that a merge may take besides its checks, which may run twice."""
-
-
-class DeskWork(Struct, frozen=True):
-    """What every tool that works at a desk is made of: a function of the desk and its arguments, and two more that say
-    what it would do, and onto what."""
-
-    arguments: type[Struct]
-    run: Callable[[Desk, Any], Any]
-    preview: Callable[[Desk, Any], str]
-    state: Callable[[Desk, Any], str]
 
 
 def desk_tool(about: PackTool, desk: Callable[[], Desk], load: Callable[[], DeskWork]) -> LocalTool:
@@ -69,12 +59,9 @@ def saving_tools(desk: Callable[[], Desk], settings: WriteSettings, guarded: Seq
     policy and an audit outside the root."""
 
     def load() -> DeskWork:
-        from rightcall.tools.write.save import SaveArguments, preview_save, save, save_state
+        from rightcall.tools.write.save import save_work
 
-        return DeskWork(
-            SaveArguments, partial(save, guarded=guarded), partial(preview_save, guarded=guarded),
-            partial(save_state, guarded=guarded),
-        )  # fmt: skip
+        return save_work(guarded)
 
     outside = tuple(os.path.realpath(folder) for folder in settings.folders if folder.startswith("/"))
     return [replace(desk_tool(_pack()["file/save"], desk, load), lasting=False, outside=outside)]
@@ -89,12 +76,9 @@ def branch_tools(desk: Callable[[], Desk], guarded: Sequence[str] = ()) -> list[
     about = _pack()
 
     def edit() -> DeskWork:
-        from rightcall.tools.write.save import EditArguments, edit, edit_state, preview_edit
+        from rightcall.tools.write.save import edit_work
 
-        return DeskWork(
-            EditArguments, partial(edit, guarded=guarded), partial(preview_edit, guarded=guarded),
-            partial(edit_state, guarded=guarded),
-        )  # fmt: skip
+        return edit_work(guarded)
 
     return [
         desk_tool(about["code/create-branch"], desk, _load_branch),
@@ -105,21 +89,21 @@ def branch_tools(desk: Callable[[], Desk], guarded: Sequence[str] = ()) -> list[
 
 
 def _load_branch() -> DeskWork:
-    from rightcall.tools.write.commit import BranchArguments, branch_state, create_branch, preview_branch
+    from rightcall.tools.write.commit import BRANCH_WORK
 
-    return DeskWork(BranchArguments, create_branch, preview_branch, branch_state)
+    return BRANCH_WORK
 
 
 def _load_test() -> DeskWork:
-    from rightcall.tools.write.save import CreateTestArguments, create_test, created_state, preview_created
+    from rightcall.tools.write.save import create_test_work
 
-    return DeskWork(CreateTestArguments, create_test, preview_created, created_state)
+    return create_test_work()
 
 
 def _load_commit() -> DeskWork:
-    from rightcall.tools.write.commit import CommitArguments, commit, commit_state, preview_commit
+    from rightcall.tools.write.commit import COMMIT_WORK
 
-    return DeskWork(CommitArguments, commit, preview_commit, commit_state)
+    return COMMIT_WORK
 
 
 # ── pull requests ──
@@ -134,10 +118,9 @@ def pull_tools(
     about = _pack()
 
     def merging() -> DeskWork:
-        from rightcall.tools.write.merge import Checker, MergeArguments, merge, merge_preview, merge_state
+        from rightcall.tools.write.merge import Checker, merge_work
 
-        run = partial(merge, checker=Checker(sandbox, visible))
-        return DeskWork(MergeArguments, run, merge_preview, merge_state)
+        return merge_work(Checker(sandbox, visible))
 
     return [
         desk_tool(about["code/pull-request"], desk, _load_pull),
@@ -147,15 +130,15 @@ def pull_tools(
 
 
 def _load_pull() -> DeskWork:
-    from rightcall.tools.write.commit import OpenArguments, open_preview, open_pull, open_state
+    from rightcall.tools.write.commit import OPEN_WORK
 
-    return DeskWork(OpenArguments, open_pull, open_preview, open_state)
+    return OPEN_WORK
 
 
 def _load_review() -> DeskWork:
-    from rightcall.tools.write.review import ReviewArguments, review, review_preview, review_state
+    from rightcall.tools.write.review import REVIEW_WORK
 
-    return DeskWork(ReviewArguments, review, review_preview, review_state)
+    return REVIEW_WORK
 
 
 def write_tools(

@@ -460,7 +460,11 @@ def _match(match: Fields) -> Fields:
 
 
 def summary_search(result: Fields) -> str:
-    return f"Found {number(result, 'totalMatches')} matches in {number(result, 'filesSearched')} files"
+    """The design counts the files that were searched, which reads as if all of them had matches: both are told."""
+    found, listed = number(result, "totalMatches"), records(result, "matches")
+    files = len({text(match, "file") for match in listed})
+    at_least = "at least " if len(listed) < found else ""
+    return f"Found {found} matches in {at_least}{files} files ({number(result, 'filesSearched')} searched)"
 
 
 def note_search(_cut: dict[str, Any], losses: Losses) -> str | None:

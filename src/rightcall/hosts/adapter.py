@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from secrets import token_hex
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -34,7 +34,10 @@ from rightcall.record.tables import CallBody, Tables, read_call
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
-    from rightcall.executor.door import Door
+    from typing import Unpack
+
+    from rightcall.executor.door import Door, DoorSettings
+    from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage
 
 T = TypeVar("T")
@@ -260,6 +263,37 @@ class Known:
         return frozenset(offered)
 
 
+class Guarded:
+    """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
+
+    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
+    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
+    it when its agents are done.
+    """
+
+    host: ClassVar[str]
+
+    def __init__(
+        self,
+        policy: "PolicySource" = None,
+        *,
+        door: "Door | None" = None,
+        space: str = "",
+        **settings: "Unpack[DoorSettings]",
+    ) -> None:
+        super().__init__()
+        self.door = door_for(self.host, policy, door, **settings)
+        self.space = space
+        self._known = Known(self.door, space)
+        self._prepare()
+
+    def close(self) -> None:
+        self.door.close()
+
+    def _prepare(self) -> None:
+        """What an adapter keeps besides."""
+
+
 def take_steps(steps: Steps[T]) -> T:
     """What comes of the steps, taken one after the other."""
     try:
@@ -475,10 +509,6 @@ def _names_servers(policy: Policy, _host: str) -> bool:
     return bool(policy.servers) or any("/" in name or name.startswith("mcp__") for name in policy.tools)
 
 
-def _names_a_model(policy: Policy, _host: str) -> bool:
-    return policy.llm is not None
-
-
 GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
@@ -502,7 +532,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`[gate.llm]`", _OTHERS,
         "the host waits for an answer at once, so no model is asked; it holds at the proxy, and for tools that "
-        "RightCall runs", _names_a_model,
+        "RightCall runs", lambda policy, _host: policy.llm is not None,
     ),
     Gap(
         "`[gate.tools.NAME]` `names`, `replaced_by`", _CHOSEN,

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.hosts.adapter import Known, arun_recorded, door_for, missing
-from rightcall.mcp.approvals import Approver, read_answer
+from rightcall.mcp.approvals import Approver, Said, read_answer
 from rightcall.mcp.messages import Peer, ToolCall
 
 try:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from rightcall.executor.door import Door
     from rightcall.executor.passage import Passage
-    from rightcall.mcp.approvals import Said
 
 NOBODY = Peer()
 """The program itself, which calls its own server: there is no client that could ask anybody."""

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.hosts.adapter import (
-    Known,
+    Guarded,
     Steps,
     Turn,
     Written,
@@ -23,7 +23,6 @@ from rightcall.hosts.adapter import (
     asettle,
     atake_steps,
     awas_asked,
-    door_for,
     draft_of,
     missing,
     put_right,
@@ -43,10 +42,6 @@ except ImportError as error:
     raise missing("langchain", "LangChain") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from rightcall.executor.door import Door, DoorSettings
-    from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage
 
 
@@ -144,34 +139,14 @@ def warned(answer: Any, warning: str) -> Any:
     return answer.model_copy(update={"content": told})
 
 
-HOST = "langchain"
 Answer = ToolMessage | Command[Any]
 
 
-class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
-    """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
+class RightCallMiddleware(Guarded, AgentMiddleware[Any, Any, Any]):
+    host = "langchain"
 
-    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
-    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
-    it when its agents are done.
-    """
-
-    def __init__(
-        self,
-        policy: "PolicySource" = None,
-        *,
-        door: "Door | None" = None,
-        space: str = "",
-        **settings: "Unpack[DoorSettings]",
-    ) -> None:
-        super().__init__()
-        self.door = door_for(HOST, policy, door, **settings)
-        self.space = space
-        self._known = Known(self.door, space)
+    def _prepare(self) -> None:
         self._definitions = Definitions()
-
-    def close(self) -> None:
-        self.door.close()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -205,7 +180,7 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
         name, written, about = self._about(request)
         judging = partial(door.judge, name, written, **about), partial(door.ajudge, name, written, **about)
         passage: Passage = yield judging
-        if passage.action == "ask" and _can_ask(request):
+        if passage.action == "ask" and ("thread_id" in _configurable(request)):
             said = _answer(passage, request.tool_call)
             seen = yield partial(was_asked, door, passage, call_id), partial(awas_asked, door, passage, call_id)
             if not seen:  # the thread was changed since a person was asked
@@ -254,11 +229,6 @@ def _configurable(request: ToolCallRequest) -> dict[str, Any]:
     runtime = cast("Any", request).runtime
     config: Any = getattr(runtime, "config", None) or {}
     return config.get("configurable") or {}
-
-
-def _can_ask(request: ToolCallRequest) -> bool:
-    """Whether an interrupt could be resumed: there is a thread."""
-    return "thread_id" in _configurable(request)
 
 
 def _answer(passage: "Passage", call: ToolCall) -> str:

@@ -23,6 +23,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.gate.examples import unknown_tool_hint
 from rightcall.hosts.adapter import (
     Corrected,
+    Guarded,
     Known,
     Turn,
     Written,
@@ -32,7 +33,6 @@ from rightcall.hosts.adapter import (
     asettle,
     awas_asked,
     digest,
-    door_for,
     draft_of,
     missing,
     put_right,
@@ -62,10 +62,7 @@ except ImportError as error:
     raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from rightcall.executor.door import Door, DoorSettings
-    from rightcall.executor.executor import PolicySource
+    from rightcall.executor.door import Door
     from rightcall.executor.passage import Passage
 
 
@@ -163,6 +160,7 @@ def _written(raw: str) -> Unknown | None:
 # OpenAI Agents: a model whose answers are put right before the runner sees them, whole or streamed.
 
 MOST_CALLS = 10_000
+V = TypeVar("V")
 _ERROR = default_tool_error_function(None, Exception(""))  # type: ignore[arg-type]  it only reads the error
 
 
@@ -180,6 +178,15 @@ def failure(result: Any) -> str | None:
     return result if isinstance(result, str) and result.startswith(_ERROR) else None
 
 
+class Latest(OrderedDict[str, V]):
+    """Of the last calls, by their ids: so many."""
+
+    def __setitem__(self, call_id: str, value: V) -> None:
+        super().__setitem__(call_id, value)
+        if len(self) > MOST_CALLS:
+            self.popitem(last=False)
+
+
 class Calls:
     """The calls under way: what the model wrote of those that were put right, and those that were judged already."""
 
@@ -188,36 +195,14 @@ class Calls:
         self.known = known
         self.space = space
         self._lock = threading.Lock()
-        self._drafts: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._judged: OrderedDict[str, list[tuple[Any, Passage]]] = OrderedDict()
-        self._shown: OrderedDict[str, str] = OrderedDict()
-
-    def draft(self, call_id: str) -> dict[str, Any] | None:
-        with self._lock:
-            return self._drafts.get(call_id)
-
-    def keep_draft(self, call_id: str, draft: dict[str, Any]) -> None:
-        with self._lock:
-            self._drafts[call_id] = draft
-            if len(self._drafts) > MOST_CALLS:
-                self._drafts.popitem(last=False)
-
-    def show(self, call_id: str, digest: str) -> None:
-        """A tool's own rule shows this call to a person."""
-        with self._lock:
-            self._shown[call_id] = digest
-            if len(self._shown) > MOST_CALLS:
-                self._shown.popitem(last=False)
-
-    def shown(self, call_id: str) -> str | None:
-        with self._lock:
-            return self._shown.get(call_id)
+        self.drafts = Latest[dict[str, Any]]()
+        self.shown = Latest[str]()
+        """Digests of the calls that a tool's own rule shows to a person."""
+        self._judged: Latest[list[tuple[Any, Passage]]] = Latest()
 
     def keep(self, call_id: str, arguments: Any, passage: "Passage") -> None:
         with self._lock:
-            self._judged.setdefault(call_id, []).append((arguments, passage))
-            if len(self._judged) > MOST_CALLS:
-                self._judged.popitem(last=False)
+            self._judged[call_id] = [*self._judged.get(call_id, ()), (arguments, passage)]
 
     def take(self, call_id: str, arguments: Any) -> "Passage | None":
         """What was said of this very call; runs whose models give the same ids do not meet."""
@@ -340,12 +325,12 @@ class GuardedModel(Model):
         arguments = call.arguments if call.changed and is_object(call.arguments) else None
         if arguments is None:
             arguments = given if is_object(given := parsed(item.arguments)) else call.as_dict()
-        self._calls.keep_draft(call.id, draft_of(call, call.name, arguments))
+        self._calls.drafts[call.id] = draft_of(call, call.name, arguments)
         return item.model_copy(update={"name": call.name, "arguments": msgspec.json.encode(arguments).decode()})
 
     def _new(self, call: Corrected) -> ResponseFunctionToolCall:
         arguments = call.as_dict()
-        self._calls.keep_draft(call.id, draft_of(call, call.name, arguments))
+        self._calls.drafts[call.id] = draft_of(call, call.name, arguments)
         text = msgspec.json.encode(arguments, enc_hook=str).decode()
         return ResponseFunctionToolCall(
             name=call.name, arguments=text, call_id=call.id, type="function_call", status="completed"
@@ -380,36 +365,18 @@ def _with_prose(output: list[Any], messages: list[ResponseOutputMessage], turn: 
     return [first, *rest] if prose else rest
 
 
-HOST = "openai-agents"
 MOST_TOOLS = 10_000
 A = TypeVar("A", bound=Agent[Any])
 NeedsApproval = Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitable[bool]]
 
 
-class RightCall:
-    """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
+class RightCall(Guarded):
+    host = "openai-agents"
 
-    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
-    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
-    it when its agents are done.
-    """
-
-    def __init__(
-        self,
-        policy: "PolicySource" = None,
-        *,
-        door: "Door | None" = None,
-        space: str = "",
-        **settings: "Unpack[DoorSettings]",
-    ) -> None:
-        self.door = door_for(HOST, policy, door, **settings)
-        self.space = space
-        self._calls = Calls(self.door, Known(self.door, space), space)
+    def _prepare(self) -> None:
+        self._calls = Calls(self.door, self._known, self.space)
         self._tools: dict[int, tuple[FunctionTool, FunctionTool]] = {}
         self.no_such_tool = no_such_tool(self._calls)
-
-    def close(self) -> None:
-        self.door.close()
 
     def guard(self, agent: A) -> A:
         """The same agent, guarded. A model's name is looked up with the SDK's own provider; hand over a `Model` for
@@ -453,7 +420,7 @@ class RightCall:
 
         async def needs_approval(ctx: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
             if own is True or (callable(own) and (_unsure(tool, arguments) or await own(ctx, arguments, call_id))):
-                self._calls.show(call_id, digest(tool.name, arguments))
+                self._calls.shown[call_id] = digest(tool.name, arguments)
                 return True
             if ctx.is_tool_approved(tool.name, call_id) is not None:
                 return True  # a person has been asked; what they said, and of which call, counts when it is to run
@@ -482,7 +449,7 @@ class RightCall:
         passage = kept or await self._judge(tool, call_id, arguments)
         if passage.action != "ask" or not ctx.is_tool_approved(tool.name, call_id):
             return passage
-        shown = kept is not None or self._calls.shown(call_id) == digest(tool.name, arguments)
+        shown = kept is not None or self._calls.shown.get(call_id) == digest(tool.name, arguments)
         if not shown and not await awas_asked(self.door, passage, call_id):
             return passage
         if not await asettle(self.door, passage, "approved"):
@@ -491,7 +458,7 @@ class RightCall:
 
     async def _judge(self, tool: FunctionTool, call_id: str, arguments: Any) -> "Passage":
         self._calls.known.offer([definition(tool)])  # a run that is resumed has asked no model yet
-        name, written = as_written(self._calls.draft(call_id), tool.name, arguments)
+        name, written = as_written(self._calls.drafts.get(call_id), tool.name, arguments)
         return await self.door.ajudge(name, written, call_id=call_id, step=call_id, space=self.space)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rightcall.executor.toolbox import full_name
 from rightcall.hosts.adapter import (
     Corrected,
-    Known,
+    Guarded,
     Turn,
     Written,
     arefuse,
@@ -26,7 +26,6 @@ from rightcall.hosts.adapter import (
     awas_asked,
     describe_error,
     digest,
-    door_for,
     draft_of,
     missing,
     put_right,
@@ -50,13 +49,8 @@ except ImportError as error:
     raise missing("pydantic_ai", "pydantic-ai", "pydantic-ai") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from rightcall.executor.door import Door, DoorSettings
-    from rightcall.executor.executor import PolicySource
     from rightcall.executor.passage import Passage
 
-HOST = "pydantic-ai"
 DRAFT = "rightcall"
 """Where a corrected call keeps what the model wrote, in its `provider_details`: it is judged by that."""
 
@@ -67,30 +61,12 @@ DATA = ("native", "prompted", "image")
 
 
 @dataclass(init=False)
-class RightCall(AbstractCapability[Any]):
-    """`policy` is a path, a dict of the same shape or None; a `door` takes its place, with a policy of its own.
+class RightCall(Guarded, AbstractCapability[Any]):
+    host = "pydantic-ai"
 
-    `settings` are those of `Door.open`, such as `caller`: who calls, as `[callers.NAME]` of the policy knows them.
-    `space` comes before the tools' names there (`researcher/search`), for agents whose tools of one name differ. Close
-    it when its agents are done.
-    """
-
-    def __init__(
-        self,
-        policy: "PolicySource" = None,
-        *,
-        door: "Door | None" = None,
-        space: str = "",
-        **settings: "Unpack[DoorSettings]",
-    ) -> None:
-        self.door = door_for(HOST, policy, door, **settings)
-        self.space = space
-        self._known = Known(self.door, space)
+    def _prepare(self) -> None:
         self._passages: dict[str, Passage] = {}
         self._shown: dict[str, str] = {}
-
-    def close(self) -> None:
-        self.door.close()
 
     def get_ordering(self) -> CapabilityOrdering:
         """Last to see a call before it is validated: what other capabilities make of it is judged too."""

@@ -1,7 +1,7 @@
 """Who is who: logins at servers that want one, and tokens that say who calls us.
 
     a server answers 401 ─▶ challenge ─▶ its metadata ─▶ who gives logins ─▶ register ─▶ a person says yes ─▶ vault
-                            `discovery`  `documents`                       `registration`   `flows`         `logins`
+                                   `discovery`                              `registration`   `flows`         `logins`
 
 Whatever is found on this way (challenges, documents, addresses, redirects) is a stranger's word. An address is judged
 before it is asked, a document must name the place it came from, and who gave the first login is remembered: another
@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.identity.discovery import Provider, discover_issuer, read_challenge
-    from rightcall.identity.documents import Reach, fetch_document
+    from rightcall.identity.discovery import Provider, Reach, discover_issuer, fetch_document, read_challenge
     from rightcall.identity.logins import Access, LoginNeeded, Wish, access_of, log_in_at, log_out
     from rightcall.identity.vault import Login, Vault, Want
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "discovery": "Provider discover_issuer read_challenge",
-            "documents": "Reach fetch_document",
+            "discovery": "Provider Reach discover_issuer fetch_document read_challenge",
             "logins": "Access LoginNeeded Wish access_of log_in_at log_out",
             "vault": "Login Vault Want",
         },

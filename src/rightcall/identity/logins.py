@@ -25,22 +25,23 @@ from rightcall.base.http.answers import Answer, Headers, is_loopback
 from rightcall.base.http.client import in_own_thread
 from rightcall.base.text import escaped
 from rightcall.errors import IdentityError
-from rightcall.identity import flows, proofs
+from rightcall.identity import flows
 from rightcall.identity.discovery import (
     Challenge,
+    Post,
     Provider,
+    Reach,
     Resource,
+    ask,
     covers,
     discover_provider,
     discover_resource,
     is_same_issuer,
     read_challenge,
+    read_url,
 )
-from rightcall.identity.documents import Post, Reach, ask, read_url
-from rightcall.identity.flows import DeviceCode, Party, Redirect, TokenRefused, Tokens
-from rightcall.identity.programs import EARLY, TokenAccess, token_in
-from rightcall.identity.proofs import Prover
-from rightcall.identity.registration import Client, Means, choose_client, known_client
+from rightcall.identity.flows import EARLY, DeviceCode, Party, Redirect, TokenAccess, TokenRefused, Tokens, token_in
+from rightcall.identity.registration import Client, Means, Prover, choose_client, known_client, new_key_for
 from rightcall.identity.vault import Login, Reason, Secrets, Vault, Want, key_of
 from rightcall.policy.settings import Server, WebSettings
 
@@ -178,7 +179,7 @@ async def log_in_at(server: Server, wish: Wish, reach: Reach, vault: Vault, show
     )  # fmt: skip
     if not given:
         shown = _checked(shown, provider, f"{blank.command} --device")
-    proof = proofs.new_key_for(provider) if challenge.scheme == "dpop" else ""
+    proof = new_key_for(provider) if challenge.scheme == "dpop" else ""
     about, secrets = await _entered(server, about, wish, reach, shown, proof)
     async with vault.held(key):
         kept = await _written(vault, about, secrets)

@@ -29,8 +29,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file, state_folder, whole_file
 from rightcall.base.http.client import in_own_thread
 from rightcall.errors import IdentityError
-from rightcall.identity.discovery import Provider
-from rightcall.identity.documents import read_url
+from rightcall.identity.discovery import Provider, read_url
 from rightcall.identity.registration import Client
 from rightcall.policy.trust import others_may_write
 from rightcall.policy.types import subject_in

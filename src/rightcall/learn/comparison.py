@@ -15,8 +15,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.learn.rulings import Ruling
 from rightcall.learn.sites import Rebuilt
 from rightcall.policy.decide import is_rehearsed, is_repeatable
-from rightcall.policy.settings import Rights
-from rightcall.policy.types import PAUSED, Decision, Request
+from rightcall.policy.types import PAUSED, Decision, Request, Rights
 from rightcall.record.tables import CallBody
 
 CARRIED: Final = (

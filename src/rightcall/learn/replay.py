@@ -39,8 +39,8 @@ from rightcall.learn.rulings import Ruling, Rulings
 from rightcall.learn.sites import Known, Rebuilt, Sites, text_of_arguments, written_in
 from rightcall.policy.content import content_of
 from rightcall.policy.decide import decide, quarantine, scopes_of
-from rightcall.policy.settings import Policy, Rights
-from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request
+from rightcall.policy.settings import Policy
+from rightcall.policy.types import HOUR, PAUSED, Decision, Finding, Origin, Request, Rights
 from rightcall.record.tables import AuditEntry, CallBody, read_call, read_end
 from rightcall.types import Mode
 

@@ -18,7 +18,8 @@ from rightcall.executor.explain import toolbox_of
 from rightcall.executor.rights import DoorRights, door_policy, door_rights
 from rightcall.executor.toolbox import Toolbox
 from rightcall.policy.content import policy_from
-from rightcall.policy.settings import DEFAULT_POLICY, Policy, Rights, rights_of, with_digest
+from rightcall.policy.settings import DEFAULT_POLICY, Policy
+from rightcall.policy.types import Rights, rights_of, with_digest
 from rightcall.policy.watch import place_policy
 from rightcall.record.notes import packs_digest
 from rightcall.record.tables import AuditEntry, CallBody, read_note

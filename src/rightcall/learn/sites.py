@@ -29,7 +29,7 @@ from rightcall.learn.history import Definition, Definitions, Readable
 from rightcall.learn.rulings import STRICT, Ruling
 from rightcall.policy.types import Decision, Request
 from rightcall.proxy.gates import Gates, Settler, word_for
-from rightcall.record.fates import FITS, rule_of
+from rightcall.record.calls import FITS, rule_of
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import offered_tools, remembered_tools
 from rightcall.record.tables import CallBody

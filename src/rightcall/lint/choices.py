@@ -62,6 +62,8 @@ _IN_BRACKETS: Final = re.compile(
     rf"[(\[]({_WORD}(?:\s?\|\s?{_WORD}){{1,19}}|{_WORD}(?:\s?/\s?{_WORD}){{1,19}}|"
     rf"{_WORD}(?:,\s?(?:or )?{_WORD}){{1,19}}(?:,? or {_WORD})?|{_WORD} or {_WORD})[)\]]"
 )
+_EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
+"""Before a bracket: it is part of a regular expression, or of a word."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
@@ -118,6 +120,9 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
+        before, behind = text[max(0, found.start() - 30) : found.start()], text[found.end() : found.end() + 1]
+        if _EXPRESSION.search(before) or (behind and behind in "?*+{$"):
+            continue
         if (
             "|" in found[1]
             or _CODES.fullmatch(found[1])
@@ -126,9 +131,10 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
         below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
-        yield below if _are_values(below) else []
-    bullets = [one[1] for one in _BULLETS.finditer(text)]
-    yield bullets if chosen and _are_values(bullets) else []
+        yield below if _are_values(below) and not _OTHERS.search(text, found.end()) else []
+    bullets = [*_BULLETS.finditer(text)]
+    told = [one[1] for one in bullets]
+    yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
     whole = _WHOLE.fullmatch(text)
     if whole is not None and (chosen or "|" in text):
         yield _checked(text, 0, len(text), whole[1], sure="|" in text)
@@ -143,11 +149,10 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     if found is None or is_example(text, at - len(lead)) or (lead.strip().lower() == "either" and ". " in text[:at]):
         return []
     rest = text[found.end() :]
-    if not re.match(QUOTED, found[0]) and not re.match(
-        r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest
-    ):
-        return []  # the list goes on as prose: "either path or URL of the file"
     sure = re.search(r"values|options|choices|allowed|accepts|supports|one of\s*[:=]", lead, re.IGNORECASE) is not None
+    ends = re.match(r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest) or (sure and found[0][-1] == ".")
+    if not re.match(QUOTED, found[0]) and not ends:
+        return []  # the list goes on as prose: "either path or URL of the file"
     return _checked(text, at, found.end(), found[0], lead=True, sure=sure)
 
 
@@ -177,7 +182,8 @@ _NOT_ALL: Final = re.compile(
 """What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
-    r"\b(?:custom|any other|others?|also accepts?|and so on)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
+    r"\b(?:custom|any other|others?|also accepts?|and so on|case[- ]insensitive|"
+    r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,
 )
@@ -196,7 +202,7 @@ def _values(listed: str) -> list[str]:
     plain = re.sub(r"\([^()\n]{0,100}\)", "", listed)
     if re.match(QUOTED, plain):
         return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
-    pieces = re.split(_SEPARATOR, plain)
+    pieces = re.split(_SEPARATOR, re.sub(r",?\s*\bdefault(?:s|ing)?\s*$", "", plain))
     return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
 
 

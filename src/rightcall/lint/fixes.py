@@ -34,7 +34,6 @@ FIXED: Final = frozenset(
         "RC406",
         "RC416",
         "RC417",
-        "RC419",
         "RC504",
         "RC506",
         "RC701",
@@ -146,8 +145,6 @@ def _spelt(hints: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fix_schema(schema: Schema, wanted: frozenset[str]) -> Schema:
     fixed = cast("Schema", _fix_part(schema, schema, wanted, 0))
-    if "RC419" in wanted:
-        fixed = _without_shared_titles(fixed)
     if (
         "RC401" in wanted
         and "type" not in fixed
@@ -295,18 +292,6 @@ def _without_titles(node: Schema) -> None:
         title = as_schema(inner).get("title")
         if isinstance(title, str) and _letters(title) == _letters(name):
             node["properties"][name] = {key: value for key, value in cast("Schema", inner).items() if key != "title"}
-
-
-def _without_shared_titles(schema: Schema) -> Schema:
-    """Without the titles that different objects have in common."""
-    titled = [part for _, part in walk(schema, ()) if isinstance(part.get("title"), str) and "properties" in part]
-    shared = {
-        one["title"] for one in titled if any(one["title"] == other["title"] and one != other for other in titled)
-    }
-    for part in titled:  # of the copy that was made above
-        if part["title"] in shared:
-            del part["title"]
-    return schema
 
 
 def _letters(text: str) -> str:

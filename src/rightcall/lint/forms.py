@@ -28,7 +28,11 @@ _OTHER_FORMS: Final = re.compile(
     r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
     r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
-    r"[`'\")] or [`'\"(]|\b(?:or|use) (?:[`'\"]|YYYY)",
+    r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
+    r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
+    r"\b(?:component|portion|prefix|suffix)\b|"
+    r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
+    r"\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,
 )
 """The value may have another form as well."""
@@ -38,10 +42,10 @@ IS_CASE: Final = re.compile(
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
 _LOCAL_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
-    r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH",
+    r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH|:\d\d(?:\.\d+)?[+-]\d{4}\b",
     re.IGNORECASE,
 )
-"""A time without a zone, which the format `date-time` refuses."""
+"""A time without a zone, or with one that has no colon, which the format `date-time` refuses."""
 _FORMATS: Final = (
     ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
     ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
@@ -51,8 +55,9 @@ _FORMATS: Final = (
     ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
                          r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
     ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
-                       r"public |https? )*UR[LI]\b|\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|"
-                       r"absolute) UR[LI]\b|\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
+                       r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
+                       r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
@@ -98,7 +103,7 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
-        if IS_CASE.search(text[: found.start()]) is None:
+        if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             yield _formatted(argument, name, found[0], text)
         return
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
@@ -120,6 +125,8 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
             return
 
 
+_DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
+"""What follows is the form of the default alone."""
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"
 _BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
 

@@ -27,6 +27,7 @@ _DERIVED: Final = word_set(
     "embedding embeddings image snippet template outline"
 )
 """What can be made without changing anything."""
+_ASKS: Final = frozenset(["prompt", "query", "request", "question", "ping"])
 _DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
 _READS: Final = word_set("get list read search find show describe count fetch query lookup view")
 _REPEATS: Final = frozenset(["send", "append", "increment", "enqueue", "charge", "pay"])
@@ -41,6 +42,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
         return
     yield from _spelling(tool)
     verb = _verb(words)
+    if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
+        verb = ""  # `cli_install` that tells how to install: a noun
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
     told = _told_verb(tool.description)
     if read_only is True and verb not in _CHANGES | _FIRST and told:
@@ -87,9 +90,17 @@ def check(tool: ToolView) -> Iterator[Hit]:
         )
 
 
+def _tells_verb(text: str, verb: str) -> bool:
+    """Whether a description begins with a verb: `Deletes a branch`."""
+    return (words_of(text[:60]) or ("",))[0].startswith(verb[:-1])
+
+
 def _told_verb(text: str) -> str:
     """The verb that a description begins with, where it changes something."""
-    first = (words_of(text[:60]) or ("",))[0]
+    words = words_of(text[:60]) or ("",)
+    first = words[0]
+    if not _ASKS.isdisjoint(words[1:4]):
+        return ""  # `Send a query`: it asks
     bases = {
         first,
         first.removesuffix("s"),

@@ -27,15 +27,17 @@ HIDDEN: Final = re.compile(
 
 _ORDERS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
-    r"existing|other|system|safety|all)\b[^.\n]{0,20}\b(?:instructions?|prompts?|rules|guidelines|messages|context|"
-    r"restrictions|policies)\b"
+    r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
+    r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
+    r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
     r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
     r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
     r"an? [\w\s]{2,30}(?:was|were|is|has been)\b))"
-    r"|\b(?:the )?(?:user|human|operator) (?:must|should|does|need|may|will)(?: ?n[o']t| not|"
-    r"n't)?(?: need to)? (?:not )?(?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
+    r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
     r"between us|to yourself)\b"
     r"|\b(?:silently|secretly|covertly|discreetly)\b[^.\n]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
@@ -66,6 +68,9 @@ _PUSHES: Final = re.compile(
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
     r"every)(?: of the)?(?: other)? tools?\b(?! in this)"
+    r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
+    r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
+    r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every)(?: other)? (?:tools?|functions?)\b|\b(?:do not|don't|never) (?:use|call|"
     r"invoke) (?:any )?other tools?\b"
@@ -116,7 +121,7 @@ _SENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
-    r"<!--|-->|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
+    r"<!--|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
     r"developer|prompt)\s*>|\[/?(?:INST|SYSTEM|SYS|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
     r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)s?\s*:|\x1b\[|"
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
@@ -126,7 +131,10 @@ _SECTION: Final = re.compile(r"</?instructions?>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</([a-z_]{3,30})>")
 """Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
-_VERBED = r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look)(?:_[a-z0-9]+)+"
+_VERBED = (
+    r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look|describe|check|validate|resolve|"
+    r"lookup|retrieve|prepare|show)(?:_[a-z0-9]+)+"
+)
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
     rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
@@ -134,7 +142,9 @@ _USES: Final = re.compile(
     rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b"
     rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
-    rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b",
+    rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
+    rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
+    rf"|\b(?:Call|call|Run|run|calling)\s+({_VERBED})\s+(?:first|before|beforehand|to get)\b",
 )
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"

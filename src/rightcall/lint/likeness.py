@@ -68,6 +68,8 @@ _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
 """Short names that everybody knows, once the text has one of these words."""
+_EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
+"""Names that no description mends: a model writes the name of the value."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -83,6 +85,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_name(tool)
     yield from _siblings(tool)
+    yield from _mixed(tool)
     for argument in tool.arguments:
         yield from _argument_name(argument, tool)
 
@@ -133,9 +136,27 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
                 )  # fmt: skip
 
 
+_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
+_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
+
+
+def _mixed(tool: ToolView) -> Iterator[Hit]:
+    """`userId` beside `user_name` in one tool."""
+    camel = [one for one in tool.top if _CAMEL.fullmatch(one.name)]
+    snake = [one for one in tool.top if _SNAKE.fullmatch(one.name)]
+    if camel and snake:
+        few, many = sorted((camel, snake), key=len)
+        yield Hit(
+            "RC120",
+            f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}",
+            f"write all arguments in {'camelCase' if many is camel else 'snake_case'}",
+            few[0].path,
+        )
+
+
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     left, right = one.name, other.name
-    if opposed(left, right) or not joined(left) or not joined(right):
+    if opposed(left, right) or not (_KEY.fullmatch(left) and _KEY.fullmatch(right) and joined(left) and joined(right)):
         return None
     if joined(left) == joined(right):
         return "RC111", "differ only in style"
@@ -146,7 +167,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if len(mine) > 1 and sorted(mine) == sorted(theirs):
         return "RC111", "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
-        return ("RC111", "differ only in singular and plural") if alike else None
+        return ("RC111", "differ only in singular and plural") if alike and one.kind else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
@@ -220,18 +241,18 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             argument.path,
         )
         return
-    described = (
-        len(argument.description.split()) > 1
-        or f"`{name}`" in tool.description
-        or re.search(rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b", tool.description) is not None
-    )
+    told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
+    described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
     if says_nothing(name) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
-        inside = argument.depth > 0 and name.lower() in ("value", "input", "string", "field")
-        if not described and not lone and not inside and not argument.schema.get("enum"):
+        inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
+            "value", "input", "string", "field",
+        )  # fmt: skip
+        empty = _EMPTY.fullmatch(name.lower()) is not None
+        if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
-                f"argument {quote_name(name)} says nothing, and has no description",
+                f"argument {quote_name(name)} says nothing{'' if described else ', and has no description'}",
                 "name the value, and describe it",
                 argument.path,
             )
@@ -242,7 +263,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):
         return
-    long = _LETTERS.get(name) if argument.kind == "string" else None
+    long = _LETTERS.get(name) if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     long = long or (None if says_nothing(name) or arrival else _written_out(name))
     if long is not None:
@@ -346,15 +367,23 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
-    if (mine[-1] == "all") is (theirs[-1] == "all") and tuple(
-        word for word in mine if word not in _SAYS_LITTLE
-    ) == tuple(word for word in theirs if word not in _SAYS_LITTLE):  # `approve`, `approve_all`: one, or every one
+    if _bare(mine) == _bare(theirs):
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
+
+
+def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the words that say little. `approve_all` and `reply_all_to` say another thing than without `all`."""
+    last = len(words) - 1
+    return tuple(
+        word
+        for at, word in enumerate(words)
+        if word not in _SAYS_LITTLE or (word == "all" and (at == last or words[at - 1] == "reply"))
+    )
 
 
 def _british(word: str) -> str:
@@ -384,7 +413,9 @@ def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     found: dict[str, dict[str, list[ToolView]]] = {}
     for tool in tools:
         for argument in tool.top:
-            if len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name:
+            if _KEY.fullmatch(argument.name) and (
+                len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name
+            ):
                 found.setdefault(joined(argument.name), {}).setdefault(argument.name, []).append(tool)
     for spellings in found.values():
         if len(spellings) < 2:
@@ -392,6 +423,8 @@ def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
         usual, rest = ranked[0], ranked[1:]
         for name, users in rest:
+            if users == [users[0]] and users[0] in usual[1]:
+                continue  # both in one tool, which RC111 tells
             yield users[0], Hit(
                 "RC114",
                 f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "

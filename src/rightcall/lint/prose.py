@@ -13,15 +13,12 @@ from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
-
-MOST_DESCRIPTION: Final = 8_000
-"""Characters of a tool's description that are read."""
+from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
 
 # ── one argument ──
 
@@ -35,11 +32,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             yield from _choices(argument, text)
             yield from _numbered(argument, text)
             yield from find_form(argument, _head(text))
-            yield from _range(argument, text)
+            yield from find_range(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)
-        yield from _unit(argument, text)
+        yield from find_unit(argument, text, tool)
         if argument.required and "default" in argument.part and not tool.is_strict:
             yield Hit(
                 "RC312",
@@ -50,15 +47,16 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 _ONE_OF = (
-    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*"
-    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b"
+    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
+    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
+    r"(?:must be|can be|may be|should be)\s+(?:either )?(?=[`'\"]))"
 )
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     """`level must be one of debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if "one of" in text else ():
+    for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".")
@@ -93,11 +91,17 @@ def _head(text: str) -> str:
     )
 
 
+def _unlisted(text: str) -> str:
+    """A text without the lines that tell of one value each."""
+    return re.sub(r"(?m)^[ \t]*(?:[-*•]|\d[.)])[ \t].*$", "", text)
+
+
 def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     found = choices_in(text, argument.name, chosen=bool(listed))
-    values = [value for value in found if value not in ("null", "None", "undefined")]
+    titled = all(value[:1].isupper() for value in found)
+    values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
     if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
         return
@@ -111,7 +115,7 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
         ):
             return  # said of what it points to: `orders must be 'paid'`
-        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(text)):
+        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(_unlisted(text))):
             return
         if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
             text[: text.find(values[0])]
@@ -147,143 +151,12 @@ _IS_SEVERAL: Final = re.compile(
     re.IGNORECASE,
 )
 """A text in which several values may be."""
-# ── ranges ──
-
-_NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)"
-_BETWEEN: Final = re.compile(
-    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
-    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]",
-    re.IGNORECASE,
-)
-_UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
-    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-))",
-    re.IGNORECASE,
-)
-_LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
-    rf"≥)\s?{_NUMBER}",
-    re.IGNORECASE,
-)
-_POSITIVE: Final = re.compile(
-    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|\bmust be (?:> ?0|"
-    r"non-negative)|\bnon-negative (?:integer|number)\b",
-    re.IGNORECASE,
-)
-_UNIT_WORD: Final = re.compile(
-    r"\s?(characters?|chars?|letters|words?|items?|entries|elements|urls?|values|ids|results|tags|files|bytes|"
-    r"[kmg]b)\b",
-    re.IGNORECASE,
-)
-
-
-def _range(argument: Argument, text: str) -> Iterator[Hit]:
-    low, high, positive = _told_bounds(argument, text)
-    if low is None and high is None and not positive:
-        return
-    schema = argument.schema
-    if {"enum", "const", "anyOf", "oneOf"} & schema.keys():
-        return
-    lows, highs = _BOUNDS[argument.kind]
-    has_low, has_high = _bound(schema, lows), _bound(schema, highs)
-    wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
-        low is not None and has_low is not None and _differs(low, has_low, schema, lows)
-    )
-    if wrong and re.search(r"\b(?:if|when|percent|or)\b|%", text):
-        return
-    if wrong:
-        yield Hit(
-            "RC311",
-            f"the text of {quote_name(argument.name)} gives another range than the schema",
-            "make them the same",
-            argument.path,
-        )
-        return
-    missing = ([f'"{lows[0]}": {_plain(low)}'] if low is not None and has_low is None else []) + (
-        [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
-    )
-    if positive and has_low is None and low is None:
-        missing.append(f'"{lows[0]}": {0 if positive == "0" else 1}')
-    if missing:
-        yield Hit(
-            "RC304",
-            f"only the text gives the range of {quote_name(argument.name)}",
-            f"add {', '.join(missing)}",
-            argument.path,
-        )
-
-
-_BOUNDS: Final = {
-    "integer": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
-    "number": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
-    "string": (("minLength",), ("maxLength",)),
-    "array": (("minItems",), ("maxItems",)),
-}
-
-
-def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | None, str]:
-    """Lower and upper bound as the text tells them, and whether it says that the number is positive."""
-    kind = argument.kind
-    if kind not in _BOUNDS:
-        return None, None, ""
-    low, high = None, None
-    between = next(
-        (one for one in _BETWEEN.finditer(text) if _counts(kind, text, one) and not is_example(text, one.start())),
-        None,
-    )
-    if between is not None:
-        given = [_float(one) for one in between.groups() if one is not None]
-        low, high = (given[0], given[1]) if len(given) == 2 and given[0] < given[1] else (None, None)
-    if high is None:
-        high = _find_bound(argument, text, _UPPER, 1)
-    if low is None:
-        low = _find_bound(argument, text, _LOWER, 0)
-    told = _POSITIVE.search(text) if kind in ("integer", "number") else None
-    return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
-
-
-def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: int) -> float | None:
-    """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
-    page, at most 500 pages"). Otherwise the first that is told."""
-    told = [_float(one[1]) for one in pattern.finditer(text) if _counts(argument.kind, text, one)]
-    given = _bound(argument.schema, _BOUNDS[argument.kind][side])
-    return given if given in told else next(iter(told), None)
-
-
-def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
-    """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
-    unit = _UNIT_WORD.match(text, found.end())
-    word = unit[1].lower() if unit is not None else ""
-    if kind == "string":
-        return word.startswith(("char", "letter"))
-    if kind == "array":
-        return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
-    return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
-
-
-def _float(text: str) -> float:
-    return float(text.replace(",", "").replace("_", "").rstrip("."))
-
-
-def _plain(number: float) -> str:
-    return str(int(number)) if number == int(number) else str(number)
-
-
-def _bound(schema: dict[str, Any], names: tuple[str, ...]) -> float | None:
-    found = next((schema[name] for name in names if name in schema), None)
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
-
-
-def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str, ...]) -> bool:
-    exclusive = len(names) > 1 and names[0] not in schema
-    return told != given and not (exclusive and abs(told - given) <= 1)
-
-
 # ── defaults ──
 
 _DEFAULT: Final = re.compile(
     r"(?:\bdefaults? (?:to|is|are|=)|\bdefault(?:\s?value)?(?: is|:|=)?|\bby default[,:]?)\s*[:=]?\s*"
-    r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false|null|none|[A-Za-z_][\w-]{0,30})(?=\s*(?:[.,;)\]]|$|\n))",
+    r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false|null|none|[A-Za-z_][\w-]{0,30})(?!\.\d|,\d)"
+    r"(?=\s*(?:[.,;)(\]]|$|\n))",
     re.IGNORECASE,
 )
 _MISSING: Final = object()
@@ -363,12 +236,13 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         )
 
 
-# ── types, units, required ──
+# ── types, required ──
 
 _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
-    r"as) an? (?:integer|number)\b(?! of)|\W*(?:the )?(?:page number|index of)\b",
+    r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
+    r"\W*(?:the )?(?:page number|index of)\b",
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
@@ -382,24 +256,54 @@ _IS_LIST: Final = re.compile(
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
+_IN_JSON: Final = re.compile(
+    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:array|object|list|"
+    r"string)\b(?! (?:path|pointer|schema))|stringified JSON\b|(?:array|list|object|map|dictionary)\b"
+    r"[^.;\n]{0,60}\bas (?:an? )?(?:JSON|stringified|JSON[- ]encoded)\b)",
+    re.IGNORECASE,
+)
+"""The text begins with it: the whole value is a list or an object, packed into a text."""
+_SEPARATED: Final = re.compile(
+    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
+    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
+    r" )(?:comma[- ]separated|separated by commas)\b)",
+    re.IGNORECASE,
+)
+_SINGLE_TOO: Final = re.compile(
+    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b", re.IGNORECASE
+)
 _IS_TEXT: Final = re.compile(
     r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
 _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b", re.IGNORECASE)
-_DECIMALS: Final = word_set("qty quantity amount price size volume balance value notional cost total")
-"""Numbers that are often sent as text, so that no digit is lost."""
+_COUNTS: Final = word_set(
+    "count counts limit page pages offset skip top max maximum min minimum num number per results rows items days "
+    "hours minutes seconds weeks months years age retries attempts copies people guests nights persons seats index "
+    "position depth width height length port"
+)
+"""Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
+_IS_WHOLE: Final = re.compile(
+    r"\b(?:as|be) an? (?:integer|whole number)\b|^\W*(?:an? )?(?:integer|numeric value)\b", re.IGNORECASE
+)
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    if kind == "string" and plain:
+    packed = _packed(argument, text) if kind == "string" and plain else None
+    if packed is not None:
+        yield packed
+    elif kind == "string" and plain:
         if _AS_TEXT.search(text):
             return
-        if _IS_NUMBER.match(text) and _DECIMALS.isdisjoint(words_of(argument.name)):
+        if (
+            _IS_NUMBER.match(text)
+            and not _others(argument, text)
+            and (not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text))
+        ):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
@@ -409,13 +313,6 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
         ):
             yield _mistyped(argument, "text", "a list", "array")
-        elif _IS_LIST.search(text):
-            yield Hit(
-                "RC313",
-                f"{quote_name(argument.name)} holds a list or an object as text",
-                "make it an `array` or an `object`",
-                argument.path,
-            )
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
         yield _mistyped(argument, f"a {kind}", "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
@@ -424,6 +321,18 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
+
+
+def _packed(argument: Argument, text: str) -> Hit | None:
+    """A list or an object that is passed as text."""
+    if _SINGLE_TOO.search(text):
+        return None
+    if _IN_JSON.match(text):
+        name = quote_name(argument.name)
+        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
+    if _SEPARATED.match(text):
+        return Hit("RC313", f"{quote_name(argument.name)} is a list as text", "make it an `array`", argument.path)
+    return None
 
 
 def _others(argument: Argument, text: str) -> bool:
@@ -443,76 +352,12 @@ def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
     )
 
 
-_NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
-_ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
-"""What is measured as a style sheet does."""
-_TOLD_UNIT: Final = re.compile(
-    r"\b(?:milli|micro|nano)?sec(?:ond)?s?\b|\bms\b|\bminutes?\b|\bmins?\b|\bhours?\b|\bdays?\b|\bweeks?\b|"
-    r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
-    r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
-    r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
-    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
-    r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
-    re.IGNORECASE,
-)  # fmt: skip
-_FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
-"""Letters of a language whose words for units are not known here."""
-_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
-_UNITS_TEXT = """
-    ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
-    B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
-    m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
-    C=celsius F=fahrenheit K=kelvin
-    kg=kg,kilograms g=grams lb=lb,lbs,pounds
-    cent=cents dollar=dollars usd=usd eur=eur
-    """
-_UNITS: Final = tuple(
-    {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}
-    for line in _UNITS_TEXT.strip().splitlines()
-)
-"""By what is measured: each word for a unit, and the unit."""
-
-
-def _unit(argument: Argument, text: str) -> Iterator[Hit]:
-    if argument.kind not in ("integer", "number"):
-        return
-    words = words_of(argument.name)
-    for units in _UNITS:
-        last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
-        named = {units[last]} if last in units and len(last) > 1 else set[str]()
-        told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
-        if named and told and not named & told:
-            yield Hit(
-                "RC314",
-                f"{quote_name(argument.name)} and its text tell different units: {quote_text(text)}",
-                "make them the same",
-                argument.path,
-            )
-            return
-    if (
-        words
-        and words[-1] in _NEEDS_UNIT
-        and _ON_SCREEN.isdisjoint(words)
-        and not _TOLD_UNIT.search(text)
-        and not _FOREIGN.search(text)
-        and not any(is_unit(word) for word in words[:-1])
-    ):
-        others = " ".join(argument.siblings).lower()
-        if "unit" not in others:
-            yield Hit(
-                "RC307",
-                f"{quote_name(argument.name)} has no unit",
-                "name the unit in the description, such as seconds",
-                argument.path,
-            )
-
-
 _SAYS_REQUIRED: Final = re.compile(
     r"\W*(?:required|mandatory)\b(?!\s+(?:if|when|for|unless|only|with|by|to|in|field[s]? (?:for|to)))\W|"
     r"\((?:required|mandatory)\)|\b(?:this )?(?:field|argument|parameter|value) is (?:always )?(?:required|"
     r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|"
-    r"\bmust (?:always )?be (?:provided|specified|given|set|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
-    r"together|as))|\[required\]|\balways required\b",
+    r"must (?:always )?be (?:provided|specified|given|set|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
+    r"together|as|by))|\[required\]|\balways required\b",
     re.IGNORECASE,
 )
 _SAYS_OPTIONAL: Final = re.compile(
@@ -554,8 +399,9 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     elif not argument.required and "default" not in argument.part:
         found = _SAYS_REQUIRED.match(text) or re.search(
             r"\((?:required|mandatory)\)|\[required\]|\b(?:field|argument|parameter) is (?:always )?(?:required|"
-            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|\bmust (?:always )?be (?:provided|specified|"
-            r"supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|together|as))",
+            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;]\s*)(?:(?:it|this|this \w+) )?must "
+            r"(?:always )?be (?:provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|together|as|"
+            r"by))",
             text,
             re.IGNORECASE,
         )
@@ -573,7 +419,7 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
 
 _OF_TOOL = (
     r"[`'\"]?\b{0}\b[`'\"]?\s*(?:\((required|optional)\)|"
-    r"(?:argument |parameter |field )?is (required|mandatory|optional)\b(?! (?:if|when|for|unless)))"
+    r"(?:argument |parameter |field )?is (required|mandatory|optional)(?=\s*(?:[.,;:)!]|$)))"
 )
 
 

@@ -5,6 +5,7 @@ Rules for a strict mode count only where the definition asks for it (`"strict": 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
@@ -50,6 +51,8 @@ def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[H
         tool.is_strict and tool.shape == "anthropic" and (every or "anthropic" in providers)
     ):
         yield from _anthropic_strict(tool, schema)
+    if every or providers & {"openai", "openai-strict"}:
+        yield from _lookaround(tool, schema)
     if every or "gemini" in providers:
         yield from _gemini(tool, schema)
     if every or "ollama" in providers:
@@ -68,6 +71,25 @@ def _top(tool: ToolView, schema: Schema) -> Iterator[Hit]:
             f"{join_names(found)} at the top level of the schema: OpenAI and Anthropic refuse it",
             "list all arguments under `properties`",
             (*tool.schema_path, found[0]),
+        )
+
+
+_LOOKAROUND: Final = re.compile(r"(?<!\\)(?:\\\\)*\(\?<?[=!]")
+
+
+def _lookaround(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+    """Patterns that look ahead or behind. Zod 4 writes one for each `z.email()`."""
+    found = [
+        path
+        for path, part in reached(schema, tool.schema_path)
+        if isinstance(part.get("pattern"), str) and _LOOKAROUND.search(part["pattern"])
+    ]
+    if found:
+        yield Hit(
+            "RC510",
+            f"OpenAI refuses the pattern of {join_names(map(_named, found))}: it looks ahead or behind",
+            "write it without `(?=`, `(?!` and `(?<`, or replace it by a `format`",
+            (*found[0], "pattern"),
         )
 
 

@@ -43,7 +43,6 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for argument in tool.arguments:
         yield from _argument(argument, schema)
     yield from _examples(tool, schema)
-    yield from _titles(tool, schema)
 
 
 def walk(schema: Schema, base: Steps, depth: int = 0) -> Iterator[tuple[Steps, Schema]]:
@@ -351,8 +350,17 @@ def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
         )
     elif len(set(keys)) < len(keys):
         yield Hit("RC407", f"{_where(path)} lists a value of `enum` twice", "remove one of them", path)
+    elif (twin := _twin(values)) is not None:
+        yield Hit("RC407", f"{_where(path)} lists {quote_text(twin)} in two spellings", "remove one of them", path)
     if len(values) > MOST_CHOICES:
         yield Hit("RC418", f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
+
+
+def _twin(values: list[Any]) -> str | None:
+    """A value that `enum` has in small and in capital letters too, where it does not have all of them so."""
+    folded = [value.casefold() for value in values if isinstance(value, str)]
+    twins = [value for value in folded if folded.count(value) > 1] if len(folded) < 100 else []
+    return twins[0] if twins and len(twins) < len(folded) else None
 
 
 def _is_of(value: Any, kind: str) -> bool:
@@ -470,10 +478,20 @@ _TELLS: Final = re.compile(
 )
 
 
+_PARTS: Final = re.compile(
+    r"[^.;:\n]{0,60}?\b(?:with|containing|consisting of|that has|fields:|properties:|attributes:)"
+    r" (?!any\b|all\b|other\b)`?[\w-]+`?(?:, `?[\w-]+`?){1,12},? (?:and|or) `?[\w-]+`?(?:\s*[.;]|\s*$)",
+    re.IGNORECASE,
+)
+"""`The event, with title, start and end.`: only the text names the properties."""
+
+
 def _is_free_form(argument: Argument) -> bool:
     """An object that is open on purpose: its name is that of a map, or the text tells what is in it."""
     words = words_of(argument.name)
     text = argument.description
+    if _PARTS.match(text) and not _TELLS.search(text):
+        return False
     return (bool(words) and words[-1] in _MAPS) or len(text.split()) > 3 or _TELLS.search(text) is not None
 
 
@@ -513,23 +531,6 @@ def _sample_calls(tool: ToolView, schema: Schema) -> Iterator[tuple[Steps, dict[
                 call = as_schema(call[wrapped[0]])
             if isinstance(one, dict):
                 yield path, call
-
-
-def _titles(tool: ToolView, schema: Schema) -> Iterator[Hit]:
-    seen: dict[str, tuple[Steps, Schema]] = {}
-    for path, part in walk(schema, tool.schema_path):
-        title = part.get("title")
-        if not isinstance(title, str) or "properties" not in part:
-            continue
-        first = seen.setdefault(title, (path, part))
-        if first[1] is not part and first[1] != part:
-            yield Hit(
-                "RC419",
-                f"two different schemas have the title {quote_text(title)}",
-                "give each its own title, or remove them",
-                (*path, "title"),
-            )
-            return
 
 
 # ── the list ──

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import is_word, same_meaning, singular, words_of
+from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
 
@@ -17,7 +17,8 @@ MOST_TEXT: Final = 20_000
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
     "delete": "delete remove erase destroy drop purge wipe",
-    "create": "create insert register generate",
+    "create": "create insert register",
+    "make": "generate",
     "update": "update modify rename patch",
     "send": "send publish submit email",
 }
@@ -31,7 +32,18 @@ _TURNS: Final = {
     word: contrary for pair in _TURNS_TEXT.split() for word, contrary in (pair.split("/"), pair.split("/")[::-1])
 }
 """Verbs, each with its contrary."""
-_COMPATIBLE: Final = {frozenset(("update", "delete")), frozenset(("create", "update")), frozenset(("create", "send"))}
+_COMPATIBLE: Final = {
+    frozenset(pair.split("/"))
+    for pair in (
+        "update/delete",
+        "create/update",
+        "create/send",
+        "make/read",
+        "make/create",
+        "make/update",
+        "make/send",
+    )
+}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
     ("source origin", "destination target"),
@@ -124,7 +136,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
-    if length < 3 or len(text) < 12 or (repeats and length < 4):
+    sentence = re.search(r"\b(?:an?|the)\b", text, re.IGNORECASE) is not None
+    if length < 3 or (len(text) < 12 and not sentence) or (repeats and length < 4 and not sentence):
         how = "says no more than the name" if repeats else "is too short to choose by"
         yield Hit(
             "RC202",
@@ -132,17 +145,6 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
             "say what it does, when to use it, and what it returns",
             place,
         )
-    elif len(told) >= 4 and _is_unrelated(tool, told):
-        yield Hit(
-            "RC214",
-            f"{quote_text(text)} has nothing to do with {quote_name(tool.name)}",
-            "use the words of the name",
-            place,
-        )
-    if re.search(r"(?<![a-z] )\bdeprecated\b", text[:MOST_TEXT], re.IGNORECASE) and re.search(
-        r"\bDEPRECATED\b|^\W*deprecated|\b(?:tool|function) is deprecated", text
-    ):
-        yield Hit("RC213", "called deprecated, and still on the list", "take it off the list", place)
 
 
 def _is_placeholder(text: str) -> bool:
@@ -164,15 +166,6 @@ def _alike(word: str, name: str) -> bool:
         and len(name) > 1
         and (same_meaning(word, name) or (len(name) >= 3 and name in word) or (len(word) >= 4 and word in name))
     )
-
-
-def _is_unrelated(tool: ToolView, told: list[str]) -> bool:
-    """No word of the name, nor of an argument's, is in the description: for names of plain English words alone."""
-    words = [singular(word) for word in words_of(tool.name)]
-    if len(words) < 2 or len(told) < 5 or not all(is_word(word) or word in _ACT_OF for word in words):
-        return False
-    about = {*words, *(singular(word) for one in tool.top for word in words_of(one.name) if len(word) > 2)}
-    return not any(_alike(word, name) for word in told[:60] for name in about)
 
 
 def _act(tool: ToolView) -> Iterator[Hit]:
@@ -262,6 +255,7 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     name, text = argument.name, tool.description[:MOST_TEXT]
     if (
         "const" in argument.schema
+        or (argument.schema.get("enum") and "default" in argument.part)
         or argument.schema.get("not") == {}
         or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
     ):
@@ -272,7 +266,9 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
     told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
-    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(rf"(?<!\w){re.escape(name)}\s?[=:(]", text):
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(
+        rf"(?<!\w){re.escape(name)}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)", text
+    ):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
     return alone and name.lower() in words_of(text)
@@ -433,39 +429,54 @@ def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | No
 
 
 def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """A description that names the object of another tool with the same verb, and never its own."""
+    """A description that names the object of another tool with the same verb, and never its own. `search_all` that
+    says it searches films is right, so the object must be that of the arguments too, or the two texts were swapped."""
     by_verb: dict[str, list[ToolView]] = {}
     for tool in tools:
         words = words_of(tool.name)
         if len(words) == 2:
             by_verb.setdefault(words[0], []).append(tool)
     for verb, family in by_verb.items():
-        for tool in family if len(family) > 1 and verb == singular(verb) else ():
-            own = singular(words_of(tool.name)[1])
-            sentence = re.split(r"\.\s|\n\s*\n", tool.description[:400])[0]
-            if any(_alike(word, own) for word in _telling(tool.description[:400])) or not any(
-                word.startswith(verb) for word in words_of(sentence)
-            ):
+        told = {tool.name: other for tool in family for other in [_described(tool, verb, family)] if other is not None}
+        for tool in family:
+            other = told.get(tool.name)
+            if other is None or not (_takes_own(tool) or told.get(other.name) is tool):
                 continue
-            begins = _telling(sentence)[:6]
-            for other in family:
-                theirs = singular(words_of(other.name)[1])
-                if other is not tool and len(theirs) > 3 and theirs not in _ACT_OF and theirs in begins:
-                    yield (
-                        tool,
-                        Hit(
-                            "RC210",
-                            f"the description is about {quote_name(other.name)}",
-                            "write the description of this tool",
-                            tool.at("description"),
-                        ),
-                    )
-                    break
+            yield (
+                tool,
+                Hit(
+                    "RC210",
+                    f"the description is about {quote_name(other.name)}",
+                    "write the description of this tool",
+                    tool.at("description"),
+                ),
+            )
+
+
+def _described(tool: ToolView, verb: str, family: Sequence[ToolView]) -> ToolView | None:
+    """The other tool of a family whose object a description tells of, alone and instead of its own."""
+    own, text = singular(words_of(tool.name)[1]), tool.description[:400]
+    sentence = re.split(r"\.\s|\n\s*\n", text)[0]
+    if any(_alike(word, own) for word in _telling(text)) or not any(
+        word.startswith(verb) for word in words_of(sentence)
+    ):
+        return None
+    begins = _telling(sentence)[:6]
+    objects = {singular(words_of(one.name)[1]): one for one in family if one is not tool}
+    named = [word for word in begins if word in objects and len(word) > 3 and word not in _ACT_OF]
+    return objects[named[0]] if len(named) == 1 else None
+
+
+def _takes_own(tool: ToolView) -> bool:
+    """Whether an argument is called by the object of the tool: `order_id` of `cancel_order`."""
+    own = singular(words_of(tool.name)[1])
+    return any(own in map(singular, words_of(one.name)) for one in tool.top)
 
 
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
     known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    known |= {joined(name) for name in known}
     known |= {
         str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
     }
@@ -480,7 +491,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
-        names = [*listed, *(name for name in mentioned if name.lower() not in known)]
+        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
         if names:
             yield tool, Hit(
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",

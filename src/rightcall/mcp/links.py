@@ -54,8 +54,8 @@ from rightcall.mcp.upstream import Hello, Opening, SpeaksBoth, environment, fill
 from rightcall.policy.settings import Server
 
 if TYPE_CHECKING:
+    from rightcall.identity.flows import TokenAccess
     from rightcall.identity.logins import Access
-    from rightcall.identity.programs import TokenAccess
 
 # ── streamable HTTP ──
 # A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
@@ -403,6 +403,9 @@ class _Child(asyncio.SubprocessTransport):
     def get_pid(self) -> int:
         return self._process.pid
 
+    def input_fileno(self) -> int:
+        return cast("IO[bytes]", self._process.stdin).fileno()
+
     def get_returncode(self) -> int | None:
         return self._process.returncode
 
@@ -480,6 +483,15 @@ class ProcessLink(asyncio.SubprocessProtocol):
             told = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
             raise ServerGone(f"`{escaped(server.command[0], 200)}` cannot be started: {escaped(told, 200)}") from None
         self._input = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+
+    def share_input(self, shared: Callable[[asyncio.WriteTransport, int], asyncio.WriteTransport]) -> None:
+        """Others write to it as well: from now on through what is made of its pipe. Only where `open` has returned."""
+        if self._input is not None and isinstance(self._transport, _Child):
+            self._input = shared(self._input, self._transport.input_fileno())
+
+    def lose(self, why: str) -> None:
+        """Give the process up."""
+        self._lose(why)
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
         del id, headers

@@ -1,7 +1,7 @@
 """Spans of MCP requests: a client's, as we serve it, and the one that we make of a server for it.
 
 tools/call NAME                SERVER   belongs to what `params._meta` names
-  rightcall.judge                       checked, repaired, decided (`executor/spans.py`)
+  rightcall.judge                       checked, repaired, decided (`executor/messages.py`)
   rightcall.approval                    waited for a person
   tools/call NAME              CLIENT   what the server took; its `_meta` names this one
 """

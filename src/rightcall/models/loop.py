@@ -10,18 +10,21 @@ answer without tools.
 """
 
 import inspect
+import re
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast
+from uuid import uuid4
 
 from msgspec import Struct
 
 from rightcall import check_keywords
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.text import render_json
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.executor.messages import Outcome
+from rightcall.executor.messages import Outcome, neutral
 from rightcall.models.replies import (
     Asker,
     Message,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 # The course of the loop, without asking or running anything itself: it says what it wants next and is sent what came
 # of it. So the asynchronous loop and its synchronous twin are the same loop.
 #
+#     Use ─▶ what was approved meanwhile ─▶
 #     Ask ─▶ reply ─▶ read ─┬─ no calls ─▶ "answer"
 #                           └─ Run ─▶ outcomes ─┬─ all wait for a person ─▶ "waiting"
 #                                               └─ next round, or the last question ─▶ "rounds"
@@ -61,6 +65,11 @@ every call of a round waits for a person."""
 
 _PASSES = 3
 """More often than this nobody writes calls around calls by accident."""
+
+_APPROVED = "A person approved this call, and it was made:"
+_ID = re.compile(r"\b[0-9a-f]{8}\b")
+"""An approval's, in what a model was told."""
+_LONGEST = 500
 
 NO_MORE = "Tool limit reached ({rounds}). Do not call more tools. Answer with the results you have."
 
@@ -116,10 +125,14 @@ class LoopResult(Struct, frozen=True):
 
     @property
     def approvals(self) -> tuple[str, ...]:
-        """The questions to a person that calls wait for, by id. Once they are answered, the request can go on from
-        `messages`: the same call, made again, uses the answer."""
+        """The questions to a person that calls wait for, by id. Once they are answered, the request can go on: with
+        `run_loop(model, executor, result, …)`, which runs what was approved first."""
         waiting = [one.decision.approval for one in self.outcomes if one.status == "waiting" and one.decision]
         return tuple(dict.fromkeys(filter(None, waiting)))
+
+
+Request = str | list[Message] | LoopResult
+"""What a loop begins with."""
 
 
 class Ask(Struct, frozen=True):
@@ -138,7 +151,13 @@ class Run(Struct, frozen=True):
     emission: str
 
 
-Course = Generator[Ask | Run, Any, LoopResult]
+class Use(Struct, frozen=True):
+    """Run the calls that were approved under these ids since the conversation stopped."""
+
+    ids: frozenset[str]
+
+
+Course = Generator[Ask | Run | Use, Any, LoopResult]
 
 
 def course(executor: Tools, messages: list[Message], context: str, step: str | None, rounds: int) -> Course:
@@ -149,6 +168,10 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
     def ended(stopped: Stopped, text: str, rounds: int, error: str | None = None) -> LoopResult:
         return LoopResult(text, messages, tuple(outcomes), rounds, stopped, context, error, turns, tool_turns)
 
+    if ids := frozenset(_ID.findall(" ".join(str(message.get("content")) for message in messages))):
+        outcomes += yield Use(ids)
+        if outcomes:
+            messages[-1:] = _with_results(messages[-1], outcomes)
     said, taken = "", set[str]()
     for number in range(1, rounds + 1):
         written = yield Ask(messages)
@@ -178,6 +201,22 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
     said = _extract_answer(executor.gate, turn, reading)
     messages.extend(_closing(turn, said))
     return ended("rounds", said, rounds)
+
+
+def _with_results(last: Message, outcomes: list[Outcome]) -> list[Message]:
+    """The last message with what came of calls that were approved. Not as one of its own: templates of some models take
+    none of the user's after another or after a tool's."""
+    told = "\n\n".join(f"{_APPROVED} {_shown_call(one)}\n{one.message('text')}" for one in outcomes)
+    said = last.get("content")
+    if last.get("role") not in ("user", "tool") or not isinstance(said, (str, list)):
+        return [last, {"role": "user", "content": told}]
+    if isinstance(said, list):
+        return [{**last, "content": [*cast("list[Any]", said), {"type": "text", "text": told}]}]
+    return [{**last, "content": f"{said}\n\n{told}"}]
+
+
+def _shown_call(outcome: Outcome) -> str:
+    return neutral(render_json(outcome.call.arguments if outcome.call is not None else {}, _LONGEST))
 
 
 def _extract_answer(gate: "Gate", turn: Turn, reading: Reading) -> str:
@@ -232,13 +271,14 @@ def _terms(called: str, options: LoopOptions) -> _Terms:
 
 
 async def run_loop(
-    model: Model, executor: Tools, request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
+    model: Model, executor: Tools, request: Request, *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
     """Let a model answer a request with the tools that `caller` may use.
 
     `model` may be synchronous (it is asked in a thread) or asynchronous. One with a parameter `tools` gets native
     definitions, in OpenAI's shape unless `native` says "anthropic"; any other gets the system prompt. `request` is a
-    text or a list of messages, such as the `messages` of an earlier result. All calls are recorded under `context` (a
+    text, a list of messages, or an earlier result, whose conversation goes on in its context: calls that a person has
+    approved since then are made first, as they were approved. All calls are recorded under `context` (a
     fresh id when none is given), each round as a step of its own unless `step` names one. `rounds` can lower the
     policy's number, never raise it. `turn` names the request of a person that this answers, as for `Executor.run`;
     without it identical calls are counted within `context`, so that another conversation may make them too.
@@ -254,6 +294,9 @@ async def run_loop(
     while not isinstance(want, LoopResult):
         if isinstance(want, Ask):
             came: Any = await ask(asking, *_question(asking, executor, caller, want))
+        elif isinstance(want, Use):
+            use = getattr(executor, "run_approved", None)
+            came = [] if use is None else await use(want.ids, **_without_wait(common))
         else:
             came = await executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
@@ -261,7 +304,7 @@ async def run_loop(
 
 
 def run_loop_sync(
-    model: Model, executor: "SyncExecutor", request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
+    model: Model, executor: "SyncExecutor", request: Request, *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
     """As `run_loop`, for code without an event loop: with what `Executor.open_sync` gives. An asynchronous model, such
     as `Endpoint`, is asked in the executor's own loop."""
@@ -278,10 +321,16 @@ def run_loop_sync(
                 if asking.asynchronous
                 else ask_sync(asking, *question)
             )
+        elif isinstance(want, Use):
+            came = executor.wait_for(lambda own, ids=want.ids: own.run_approved(ids, **_without_wait(common)))
         else:
             came = executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
     return _noted(tools, want, caller, terms)
+
+
+def _without_wait(common: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in common.items() if name != "wait"}
 
 
 async def _ask_within(asking: Asker, question: tuple[list[Message], dict[str, Any]], _: "Executor") -> Any:
@@ -297,8 +346,9 @@ def _noted(executor: Tools, result: LoopResult, caller: str, terms: _Terms) -> L
 
 def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[Course, dict[str, Any]]:
     """The loop at its start, and what all its calls have in common."""
-    from uuid import uuid4
-
+    if not hasattr(executor, "run_all"):
+        told = f"`executor` must come from Executor.open or Executor.open_sync, not a {type(executor).__name__}"
+        raise ConfigError(f"{told}; the order is: model, executor, request")
     rounds, wait = cast("object", terms.rounds), cast("object", terms.wait)  # a program may break its word
     if isinstance(rounds, bool) or not isinstance(rounds, int | None):
         raise TypeError(f"`rounds` must be a whole number or None, not {type(rounds).__name__}")
@@ -309,7 +359,9 @@ def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[C
     if not wait >= 0:
         raise ConfigError(f"`wait` must be 0 or more seconds, not {wait!r}")
     most = executor.rounds if rounds is None else min(rounds, executor.rounds)
-    context = terms.context or str(uuid4())
+    earlier = request if isinstance(request, LoopResult) else None
+    context = terms.context or (earlier.context if earlier is not None else str(uuid4()))
+    request = request if earlier is None else earlier.messages
     # another conversation may ask the same again; who goes on with this one is still counted
     common: dict[str, Any] = {"caller": caller, "context": context, "turn": terms.turn or context}
     if wait:
@@ -317,7 +369,7 @@ def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[C
     return course(executor, opening(request), context, terms.step, most), common
 
 
-def _advance(turns: Generator[Any, Any, LoopResult], came: Any) -> Ask | Run | LoopResult:
+def _advance(turns: Generator[Any, Any, LoopResult], came: Any) -> Ask | Run | Use | LoopResult:
     try:
         return turns.send(came)
     except StopIteration as end:

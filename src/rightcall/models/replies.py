@@ -9,12 +9,14 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
 
 from msgspec import Struct, json
 
 from rightcall.base.json.marks import is_object
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError, RightCallError
 from rightcall.executor.messages import Outcome
@@ -63,11 +65,6 @@ class Turn(Struct, frozen=True):
     """The text as the model wrote it, with everything in it."""
     misread: bool = False
     """The API says that it could not read a call of the model's."""
-
-
-def is_reply(written: Any) -> bool:
-    """Whether this can be a model's reply at all: text, a message, a list of blocks."""
-    return text_of(written) is not None or is_thing(written) or is_many(written)
 
 
 def turn_of(written: Any, reading: Reading, taken: Collection[str] = ()) -> Turn:
@@ -450,8 +447,6 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
 def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value, without the secrets that clients like to repeat. A `ModelError` is a whole
     sentence already. Only what nobody expects is logged with its traceback."""
-    from rightcall.base.secrets import Redactor  # late: most models answer
-
     if not isinstance(error, RightCallError):
         _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
@@ -463,7 +458,6 @@ def _late(asker: Asker) -> Failed:
 
 
 def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -> "Future[Any]":
-    from functools import partial
 
     from rightcall.base.http.client import in_own_thread
 
@@ -474,7 +468,7 @@ def failure_of(written: Any) -> str | None:
     """Why this is no reply; None when it is one."""
     if isinstance(written, Failed):
         return written.error
-    if not is_reply(written):
+    if not (text_of(written) is not None or is_thing(written) or is_many(written)):
         what = "nothing" if written is None else f"a value of type {type(written).__name__}"
         return f"the model returned {what}; a text or a message is due"
     return None

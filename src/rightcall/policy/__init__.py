@@ -13,27 +13,30 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.policy.decide import POLICIES, denial, may_use, permission, scopes_of
-    from rightcall.policy.settings import (
-        DEFAULT_POLICY,
-        Policy,
+    from rightcall.policy.settings import DEFAULT_POLICY, Policy, RouterSettings, SandboxSettings, Server, Settings
+    from rightcall.policy.trust import FoundPolicy
+    from rightcall.policy.types import (
+        Approval,
+        Decision,
+        Finding,
+        Grant,
+        Metadata,
+        Pause,
+        Request,
+        Result,
         Rights,
-        RouterSettings,
-        SandboxSettings,
-        Server,
-        Settings,
+        Token,
         rights_of,
     )
-    from rightcall.policy.trust import FoundPolicy
-    from rightcall.policy.types import Approval, Decision, Finding, Grant, Metadata, Pause, Request, Result, Token
     from rightcall.policy.watch import PolicyInForce, load_policy
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "decide": "POLICIES denial may_use permission scopes_of",
-            "settings": "DEFAULT_POLICY Policy Rights RouterSettings SandboxSettings Server Settings rights_of",
+            "settings": "DEFAULT_POLICY Policy RouterSettings SandboxSettings Server Settings",
             "trust": "FoundPolicy",
-            "types": "Approval Decision Finding Grant Metadata Pause Request Result Token",
+            "types": "Approval Decision Finding Grant Metadata Pause Request Result Rights Token rights_of",
             "watch": "PolicyInForce load_policy",
         },
     )

@@ -13,7 +13,7 @@ from rightcall.base.files.rules import UNJUDGED, PathRules, path_rule, path_rule
 from rightcall.base.globs import hits, matches
 from rightcall.base.text import escaped, regex
 from rightcall.policy.effects import EFFECT_DOES, EffectWord, turned_on, word_for
-from rightcall.policy.settings import Rights, Window
+from rightcall.policy.settings import Window
 from rightcall.policy.types import (
     HOUR,
     MINUTE,
@@ -26,6 +26,7 @@ from rightcall.policy.types import (
     Facts,
     Grant,
     Request,
+    Rights,
     Scope,
     binding,
     definition_binding,

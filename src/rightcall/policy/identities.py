@@ -31,7 +31,7 @@ from rightcall.policy.settings import (
     Settings,
     StageName,
 )
-from rightcall.policy.values import Readers, bare_address, laid_over, name, number, whole, words
+from rightcall.policy.values import Readers, bare_address, each, laid_over, name, number, text_that, whole, words
 
 MOST_PROVIDERS: Final = 8
 MOST_RULES: Final = 500
@@ -112,11 +112,11 @@ def _issuer(source: Source, path: KeyPath, value: Any) -> str:
     return text
 
 
-def _resource(source: Source, path: KeyPath, value: Any) -> str:
-    text = _issuer(source, path, value)
-    if not urlsplit(text).path.endswith("/mcp"):
-        raise source.wrong(path, 'must be the address of `/mcp`, such as "https://gateway.example.org/mcp"')
-    return text
+_resource = text_that(
+    lambda text: urlsplit(text).path.endswith("/mcp"),
+    'must be the address of `/mcp`, such as "https://gateway.example.org/mcp"',
+    _issuer,
+)
 
 
 def _texts(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -128,12 +128,7 @@ def _texts(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _scopes(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
-    found = source.texts(path, value)
-    for at, one in enumerate(found):
-        if not _SCOPE.fullmatch(one):
-            raise source.wrong((*path, at), f"must be the name of one scope, without blanks, not {render_json(one)}")
-    return tuple(dict.fromkeys(found))
+_scopes = each(text_that(_SCOPE.fullmatch, "must be the name of one scope, without blanks, not {}"))
 
 
 def _login_scopes(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -150,18 +145,10 @@ def _algorithms(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     return found
 
 
-def _claim(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if not _CLAIM.fullmatch(text):
-        raise source.wrong(path, f'must be the name of a claim, such as "groups", not {render_json(text)}')
-    return text
-
-
-def _variable(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if not _VARIABLE.fullmatch(text):  # the text is not shown: it may be the secret
-        raise source.wrong(path, "must be the name of an environment variable, not the secret itself")
-    return text
+_claim = text_that(_CLAIM.fullmatch, 'must be the name of a claim, such as "groups", not {}')
+_variable = text_that(  # the text is not shown: it may be the secret
+    _VARIABLE.fullmatch, "must be the name of an environment variable, not the secret itself"
+)
 
 
 # ── the map ──
@@ -234,13 +221,7 @@ def _called(source: Source, path: KeyPath, value: Any) -> str:
     return text
 
 
-def _person(source: Source, path: KeyPath, value: Any) -> str:
-    text = name(source, path, value)
-    if not _ONE_CLAIM.fullmatch(text):
-        raise source.wrong(path, f'must be one claim, such as "{{email}}" or "{{sub}}", not {render_json(text)}')
-    return text
-
-
+_person = text_that(_ONE_CLAIM.fullmatch, 'must be one claim, such as "{email}" or "{sub}", not {}', name)
 _NEEDED: Final = {
     "issuer": 'the provider, as its tokens name it, such as "https://login.example.org"',
     "audience": 'whom tokens for this gateway name, such as "https://gateway.example.org/mcp"',

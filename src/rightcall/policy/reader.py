@@ -44,6 +44,7 @@ from rightcall.policy.values import (
     TABLES,
     Readers,
     bare_address,
+    each,
     exact_name,
     file_path,
     header_values,
@@ -52,6 +53,7 @@ from rightcall.policy.values import (
     path_patterns,
     patterns,
     read_settings,
+    text_that,
     url_patterns,
     web_address,
     whole,
@@ -91,29 +93,19 @@ def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
     return bare_address("https://search.example.org")(source, path, value).rstrip("/")
 
 
-def _file(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if text and (not text.startswith("/") or "\0" in text):
-        raise source.wrong(path, f'must be a whole path, such as "/etc/rightcall/console.pem", not {render_json(text)}')
-    return text
-
-
-def _public(source: Source, path: KeyPath, value: Any) -> str:
-    text = _endpoint(source, path, value)
-    if text.count("/") > 2:
-        raise source.wrong(path, 'must be scheme, host and port alone, such as "https://console.example.org"')
-    return text
-
-
-def _host_name(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if not text or any(not (one.isalnum() or one in ".:-_") for one in text) or not text.isascii():
-        raise source.wrong(path, f'must be an address, such as "127.0.0.1" or "0.0.0.0", not {render_json(text)}')
-    return text
-
-
-def _check(source: Source, path: KeyPath, value: Any) -> Check:
-    return laid_over(source, path, value, _CHECK, Check())
+_file = text_that(
+    lambda text: not text or (text.startswith("/") and "\0" not in text),
+    'must be a whole path, such as "/etc/rightcall/console.pem", not {}',
+)
+_public = text_that(
+    lambda text: text.count("/") <= 2,
+    'must be scheme, host and port alone, such as "https://console.example.org"',
+    _endpoint,
+)
+_host_name = text_that(
+    lambda text: text.isascii() and text and all(one.isalnum() or one in ".:-_" for one in text),
+    'must be an address, such as "127.0.0.1" or "0.0.0.0", not {}',
+)
 
 
 def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -127,11 +119,9 @@ def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     return found
 
 
-def _program(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if text and not text.startswith("/"):
-        raise source.wrong(path, f'must be a whole path, such as "/usr/bin/python3", not {render_json(text)}')
-    return text
+_program = text_that(
+    lambda text: not text or text.startswith("/"), 'must be a whole path, such as "/usr/bin/python3", not {}'
+)
 
 
 def _absolute(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -159,18 +149,10 @@ def _of_the_machine(folder: str) -> str | None:
     return None
 
 
-def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
-    found = tuple(source.texts(path, value))
-    for at, text in enumerate(found):
-        parts = text.strip("/").split("/")
-        if not text.strip("/") or any(part in ("", ".", "..") for part in parts) or "*" in text or "\0" in text:
-            raise source.wrong(
-                (*path, at),
-                f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {render_json(text)}',
-            )
-    return found
-
-
+_folder = text_that(
+    lambda text: {"", ".", ".."}.isdisjoint(text.strip("/").split("/")) and "*" not in text and "\0" not in text,
+    'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {}',
+)
 _MEGABYTES = whole(16, 1_000_000)
 _SANDBOX: Readers = {
     "seconds": number(*SANDBOX_RANGES["seconds"]),
@@ -195,13 +177,13 @@ _CHECK: Readers = {
     "scratch": whole(1, 1_000_000),
 }
 _WRITE: Readers = {
-    "folders": _folders,
+    "folders": each(_folder),
     "tests": path_patterns,
     "protected": path_patterns,
     "frozen": path_patterns,
     "locked": path_patterns,
     "reviews": whole(1, 100),
-    "check": _check,
+    "check": lambda source, path, value: laid_over(source, path, value, _CHECK, Check()),
 }
 _WEB: Readers = {
     "seconds": number(0.1, 300),
@@ -303,20 +285,14 @@ def _url(source: Source, path: KeyPath, value: Any) -> str:
     return text
 
 
-def _name(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if text != text.strip() or not text.isprintable() or len(text) > 300:
-        raise source.wrong(path, "must be what the server calls its model: one line without blanks around it")
-    return text
-
-
-def _variable(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if text and not _VARIABLE.fullmatch(text):  # the text is not shown: it may be the key
-        raise source.wrong(
-            path, "must be the name of an environment variable (letters, digits and `_`), not the key itself"
-        )
-    return text
+_model_name = text_that(
+    lambda text: text == text.strip() and text.isprintable() and len(text) <= 300,
+    "must be what the server calls its model: one line without blanks around it",
+)
+_variable = text_that(  # the text is not shown: it may be the key
+    lambda text: not text or _VARIABLE.fullmatch(text),
+    "must be the name of an environment variable (letters, digits and `_`), not the key itself",
+)
 
 
 def _headers(source: Source, path: KeyPath, value: Any) -> MappingProxyType[str, str]:
@@ -334,16 +310,13 @@ _TOKENS = whole(1, 1_000_000)
 _SECONDS = number(0.1, 86_400)
 _MODEL: Readers = {
     "url": _url,
-    "model": _name,
+    "model": _model_name,
     "key_env": _variable,
     "headers": _headers,
     "schema": Source.flag,
 }
 _LLM: Readers = {
-    "url": _url,
-    "model": _name,
-    "key_env": _variable,
-    "headers": _headers,
+    **{key: _MODEL[key] for key in ("url", "model", "key_env", "headers")},
     "calls": whole(1, 1_000_000),
     "tokens": whole(1, 1_000_000_000),
     "seconds": _SECONDS,
@@ -482,16 +455,10 @@ def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tupl
     return tuple(found)
 
 
-def _prefix(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if text and not _NAME.fullmatch(text):
-        raise source.wrong(
-            path,
-            'has at most 40 letters, digits, `-` and `_`, the first a letter or digit; "" leaves the names as they are',
-        )
-    return text
-
-
+_prefix = text_that(
+    lambda text: not text or _NAME.fullmatch(text),
+    'has at most 40 letters, digits, `-` and `_`, the first a letter or digit; "" leaves the names as they are',
+)
 _WORDS_SERVERS = words(Effect)
 _SERVER: Readers = {
     "command": _command_servers,

@@ -13,8 +13,6 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from msgspec import Struct
-from msgspec.json import encode
-from msgspec.structs import replace
 
 from rightcall.base.globs import hits, is_pattern, matches
 from rightcall.catalog.tool import PackTool
@@ -23,11 +21,6 @@ from rightcall.policy.effects import (
     NO_WORDS,
     EffectWord,
     EffectWords,
-    Words,
-    narrow_to,
-    shipped_on,
-    strictest,
-    words_of,
 )
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
@@ -346,7 +339,7 @@ class Server(Struct, frozen=True):
 
 # ── all settings ──
 # What `[policy]`, `[callers]` and `[audit]` of the policy file say, as frozen records. The defaults are a file's that
-# says nothing. `rights_of` turns them into what holds for one caller.
+# says nothing. `types.py: rights_of` turns them into what holds for one caller.
 
 StageName = Literal["read-only", "sandbox", "limited-write", "full"]
 Preset = Literal["personal", "swarm"]
@@ -551,46 +544,6 @@ class Settings(Struct, frozen=True):
     store: StoreSettings = StoreSettings()
 
 
-class Rights(Struct, frozen=True):
-    """What holds for one caller: `Settings` with its own table laid over. Built once per policy and caller."""
-
-    caller: str
-    stage: StageName | None
-    """None: `only` has taken its place."""
-    listed: frozenset[str]
-    """Tools allowed by name."""
-    patterns: tuple[str, ...]
-    """Tools allowed by pattern."""
-    origin: Mapping[str, str]
-    """The rule id for each of the names and patterns that do not come from the stage."""
-    deny: Mapping[str, str]
-    """Names and patterns that are denied, each with its rule id."""
-    within: tuple[str, ...] | None
-    """Names and patterns besides which nothing is allowed; None: nothing of the kind was said."""
-    own: bool
-    """Whether functions of the program that only read are allowed without being named."""
-    all: Window
-    window: Window
-    tools: Mapping[str, Window]
-    words: Words
-    """What calls that write, execute or use the network may do."""
-    repeats: int
-    quarantine: int
-    approval: Asking
-    budgets: Budgets
-    budgets_of_tools: Mapping[str, Budgets]
-    paths: Paths
-    records: Records = "own"
-    commands: CommandRules = CommandRules()
-    urls: UrlRules = UrlRules()
-    repeatable: tuple[str, ...] = ()
-    approvals: Notices = Notices()
-    calls_per_day: int = 0
-    tokens_per_day: int = 0
-    digest: str = ""
-    """Of everything above: results are cached by rights, and a record names them."""
-
-
 def settings_of(settings: Settings, caller: str) -> CallerSettings | None:
     """The table of a caller. One of a kind, as `team/anna`, has that of its kind, `team`, unless it has its own."""
     own = settings.callers.get(caller)
@@ -603,95 +556,10 @@ def tokens_per_day(settings: Settings, caller: str) -> int:
     return settings.limits.tokens_per_day if own is None or own.tokens_per_day is None else own.tokens_per_day
 
 
-def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-run") -> Rights:
-    """What the policy says of a caller; of one it does not name, what it says of everybody. `unset` is what calls that
-    write or execute may do where nobody has said it: it differs with who runs the tools."""
-    own = settings_of(settings, caller) or CallerSettings()
-    stage = own.stage or settings.stage
-    words = words_of(
-        _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
-        least_of_tools=settings.least_of_tools,
-    )  # fmt: skip
-    if own.stage is not None:
-        words = narrow_to(_said(own), words)
-    given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
-    given = {tool: rule for tool, rule in shipped_on(words).items() if tool not in STAGES[stage]} | given
-    if own.only is not None:
-        given = dict.fromkeys(own.only, "caller:only")
-    listed = frozenset(name for name in given if not is_pattern(name))
-    rights = Rights(
-        caller=caller,
-        stage=None if own.only is not None else stage,
-        listed=listed if own.only is not None else listed | STAGES[stage],
-        patterns=tuple(name for name in given if is_pattern(name)),
-        origin=MappingProxyType(given),
-        deny=MappingProxyType(
-            dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
-        ),
-        within=own.within,
-        own=own.only is None,
-        all=settings.limits.all,
-        window=own.limits or settings.limits.caller,
-        tools=settings.limits.tools,
-        words=words,
-        repeats=settings.repeats,
-        quarantine=settings.quarantine,
-        approval=settings.approval,
-        budgets=own.budgets or settings.budgets,
-        budgets_of_tools=_budgets_of_tools(settings, own),
-        paths=settings.paths,
-        records=records_of(settings, caller),
-        commands=settings.commands,
-        urls=settings.urls,
-        repeatable=settings.repeatable,
-        approvals=settings.approvals,
-        calls_per_day=settings.limits.calls_per_day if own.calls_per_day is None else own.calls_per_day,
-        tokens_per_day=tokens_per_day(settings, caller),
-    )
-    return with_digest(rights)
-
-
-def _said(table: Settings | CallerSettings) -> EffectWords:
-    return EffectWords(table.write, table.execute, table.network)
-
-
-def _least(one: EffectWords, other: EffectWords) -> EffectWords:
-    return EffectWords(
-        strictest(one.write, other.write), strictest(one.execute, other.execute), strictest(one.network, other.network)
-    )
-
-
 def records_of(settings: Settings, caller: str) -> Records:
     """Whose records a caller sees."""
     own = settings_of(settings, caller)
     return (own.records if own is not None else None) or settings.records
-
-
-def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:
-    """For each tool with budgets of its own, what this caller has there: of two words on one budget the stricter."""
-    if own.budgets is None:
-        return settings.budgets_of_tools
-    return MappingProxyType(
-        {tool: _stricter(settings.budgets, own.budgets, of_tool) for tool, of_tool in settings.budgets_of_tools.items()}
-    )
-
-
-def _stricter(everybody: Budgets, caller: Budgets, tool: Budgets) -> Budgets:
-    """Whoever says the same as `[policy.budgets]` has no word of its own."""
-    found = dict[str, float]()
-    for field in Budgets.__struct_fields__:
-        said = {getattr(caller, field), getattr(tool, field)}
-        found[field] = min(said - {getattr(everybody, field)} or said)
-    return replace(tool, **found)
-
-
-def with_digest(rights: Rights) -> Rights:
-    """The same with its own digest: whoever changes rights says so."""
-    from hashlib import sha256
-
-    # `dict` for the read-only mappings, which the encoder does not know
-    plain = encode(replace(rights, digest=""), order="deterministic", enc_hook=dict)
-    return replace(rights, digest=sha256(plain).hexdigest()[:16])
 
 
 # ── identity ──

@@ -5,7 +5,9 @@ A field without a line in its table keeps its default, so that a key which is ad
 here until somebody says how it tightens.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from json import dumps
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -359,74 +361,13 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
 """Where a record's fields stand in the file, if not under the record's own key."""
 _FREE = STAGES["read-only"]
 
-_MEANINGS = (
-    (("servers", "*", "command"), "starts a program"),
-    (("servers", "*", "url"), "connects to a server"),
-    (("servers", "*", "env"), "sets the environment of a program"),
-    (("servers", "*", "headers"), "sends headers, which may hold environment variables"),
-    (("servers", "*", "token_env"), "sends an environment variable"),
-    (("servers", "*", "token_command"), "runs a program"),
-    (("servers", "*", "client_secret_env"), "sends an environment variable"),
-    (("servers", "*", "private_key"), "signs with a key of this machine"),
-    (("servers", "*", "assertion_file"), "sends a file of this machine"),
-    (("servers", "*", "exchange_url"), "sends logins to a provider"),
-    (("servers", "*", "issuer"), "sends logins to a provider"),
-    (("router", "*", "url"), "sends requests to a model"),
-    (("router", "*", "key_env"), "sends an environment variable"),
-    (("router", "*", "headers"), "sends headers, which may hold environment variables"),
-    (("sandbox", "visible"), "shows folders to the code that models write"),
-    (("sandbox", "python"), "runs a program"),
-    (("sandbox", "node"), "runs a program"),
-    (("write", "check", "command"), "runs a command in the sandbox"),
-    (("write", "folders"), "lets tools write there"),
-    (("web", "search"), "sends searches to a server"),
-    (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
-    (("web",), "lets tools fetch more"),
-    (("console",), "opens the console to others, or shows it elsewhere"),
-    (("identity",), "lets in whoever has a token of that provider"),
-    (("telemetry",), "sends traces to where the environment says"),
-    (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
-    (("audit", "path"), "keeps the audit log outside the folder"),
-    (("audit", "keep"), "removes old records"),
-    (("store", "url"), "keeps audit, limits and approvals on a server"),
-    (("gate", "packs"), "loads rules from a file"),
-    (("policy", "stage"), "allows more tools"),
-    (("policy", "allow"), "allows more tools"),
-    (("policy", "paths"), "opens protected paths"),
-    (("policy", "approval"), "asks a person less often"),
-    (("policy", "commands"), "asks less about commands"),
-    (("policy", "urls"), "asks less about addresses"),
-    (("policy", "records"), "shows callers the records of others"),
-    (("policy", "limits"), "allows more calls"),
-    (("policy", "repeatable"), "lets tools be called in a loop"),
-    (("policy", "write"), "turns on tools that write"),
-    (("policy", "execute"), "turns on tools that execute"),
-    (("policy", "network"), "turns on tools that use the network"),
-    (("policy", "tools"), "turns on these tools"),
-    (("callers", "*", "write"), "turns on tools that write"),
-    (("callers", "*", "execute"), "turns on tools that execute"),
-    (("callers", "*", "network"), "turns on tools that use the network"),
-    (("code", "largest_file"), "opens larger files"),
-    (("code", "structure"), "adds the structure to every read"),
-    (("cache",), "keeps more results, or keeps them longer"),
-    (("write", "locked"), "lets tools write what other programs run"),
-    (("write", "protected"), "lets tools change protected branches"),
-    (("callers", "*", "stage"), "allows more tools"),
-    (("callers", "*", "allow"), "allows more tools"),
-    (("callers", "*", "only"), "allows these tools"),
-    (("callers", "*", "rooms"), "lets callers exchange messages"),
-    (("gate", "reasoning"), "changes how model output is read"),
-    (("gate", "models"), "changes how model output is read"),
-    (("gate", "providers"), "changes how model output is repaired"),
-    (("gate", "llm", "key_env"), "sends a key of the environment to that address"),
-    (("gate", "llm"), "sends calls that could not be repaired to a model"),
-    (("gate", "hosts", "*", "deadline"), "changes how long a hook may take"),
-    (("gate", "hosts", "*", "on_failure"), "says whether calls run that could not be judged"),
-    (("gate", "hosts", "*", "unknown_tool"), "lets calls of unknown tools pass"),
-    (("gate", "unknown_tool"), "lets calls of unknown tools pass"),
-    (("router", "*", "model"), "chooses a model"),
-    (("gate", "tools"), "changes how the arguments of a tool are read"),
-)
+
+@cache
+def _meanings() -> list[tuple[list[str], str]]:
+    """The keys of `meanings.txt`, each with its words; `*` stands for a name that somebody chose."""
+    with open(os.path.join(os.path.dirname(__file__), "meanings.txt"), encoding="utf-8") as stream:
+        lines = [line.strip().partition(" = ") for line in stream if not line.startswith("#")]
+    return [(key.split("."), words) for key, _, words in lines]
 
 
 class Beyond(Struct, frozen=True):
@@ -470,7 +411,7 @@ def meaning(path: KeyPath, value: object = None) -> str:
     """
     if path[0] == "gate" and path[-1] == "mode" and (mild := _MILDER.get(str(value))) is not None:
         return f"stops blocking{_where(path)}: {mild}"
-    for pattern, words in _MEANINGS:
+    for pattern, words in _meanings():
         if len(path) >= len(pattern) and all(one in ("*", here) for one, here in zip(pattern, path, strict=False)):
             return words
     return "permits more than the default"

@@ -1,4 +1,5 @@
-"""The records of running a call: what is asked of the policy, what it decides, what came of it. Frozen, no logic.
+"""The records of running a call: the rights of its caller, what is asked of the policy, what it decides, what came of
+it. Frozen.
 
 Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
           authorise      record, execute      present
@@ -6,16 +7,161 @@ Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.json import encode
+from msgspec.structs import replace
 
+from rightcall.base.globs import is_pattern
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.effects import EffectWord, EffectWords, Words, narrow_to, shipped_on, strictest, words_of
+from rightcall.policy.settings import (
+    STAGES,
+    Asking,
+    Budgets,
+    CallerSettings,
+    Notices,
+    Paths,
+    Records,
+    Settings,
+    StageName,
+    Window,
+    records_of,
+    settings_of,
+    tokens_per_day,
+)
 from rightcall.types import Effect
 
-if TYPE_CHECKING:
-    from rightcall.policy.settings import Rights
+# ── rights ──
+# What `rights_of` makes of the policy's settings for one caller.
 
+
+class Rights(Struct, frozen=True):
+    """What holds for one caller: `Settings` with its own table laid over. Built once per policy and caller."""
+
+    caller: str
+    stage: StageName | None
+    """None: `only` has taken its place."""
+    listed: frozenset[str]
+    """Tools allowed by name."""
+    patterns: tuple[str, ...]
+    """Tools allowed by pattern."""
+    origin: Mapping[str, str]
+    """The rule id for each of the names and patterns that do not come from the stage."""
+    deny: Mapping[str, str]
+    """Names and patterns that are denied, each with its rule id."""
+    within: tuple[str, ...] | None
+    """Names and patterns besides which nothing is allowed; None: nothing of the kind was said."""
+    own: bool
+    """Whether functions of the program that only read are allowed without being named."""
+    all: Window
+    window: Window
+    tools: Mapping[str, Window]
+    words: Words
+    """What calls that write, execute or use the network may do."""
+    repeats: int
+    quarantine: int
+    approval: Asking
+    budgets: Budgets
+    budgets_of_tools: Mapping[str, Budgets]
+    paths: Paths
+    records: Records = "own"
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
+    repeatable: tuple[str, ...] = ()
+    approvals: Notices = Notices()
+    calls_per_day: int = 0
+    tokens_per_day: int = 0
+    digest: str = ""
+    """Of everything above: results are cached by rights, and a record names them."""
+
+
+def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-run") -> Rights:
+    """What the policy says of a caller; of one it does not name, what it says of everybody. `unset` is what calls that
+    write or execute may do where nobody has said it: it differs with who runs the tools."""
+    own = settings_of(settings, caller) or CallerSettings()
+    stage = own.stage or settings.stage
+    words = words_of(
+        _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
+        least_of_tools=settings.least_of_tools,
+    )  # fmt: skip
+    if own.stage is not None:
+        words = narrow_to(_said(own), words)
+    given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
+    given = {tool: rule for tool, rule in shipped_on(words).items() if tool not in STAGES[stage]} | given
+    if own.only is not None:
+        given = dict.fromkeys(own.only, "caller:only")
+    listed = frozenset(name for name in given if not is_pattern(name))
+    rights = Rights(
+        caller=caller,
+        stage=None if own.only is not None else stage,
+        listed=listed if own.only is not None else listed | STAGES[stage],
+        patterns=tuple(name for name in given if is_pattern(name)),
+        origin=MappingProxyType(given),
+        deny=MappingProxyType(
+            dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
+        ),
+        within=own.within,
+        own=own.only is None,
+        all=settings.limits.all,
+        window=own.limits or settings.limits.caller,
+        tools=settings.limits.tools,
+        words=words,
+        repeats=settings.repeats,
+        quarantine=settings.quarantine,
+        approval=settings.approval,
+        budgets=own.budgets or settings.budgets,
+        budgets_of_tools=_budgets_of_tools(settings, own),
+        paths=settings.paths,
+        records=records_of(settings, caller),
+        commands=settings.commands,
+        urls=settings.urls,
+        repeatable=settings.repeatable,
+        approvals=settings.approvals,
+        calls_per_day=settings.limits.calls_per_day if own.calls_per_day is None else own.calls_per_day,
+        tokens_per_day=tokens_per_day(settings, caller),
+    )
+    return with_digest(rights)
+
+
+def _said(table: Settings | CallerSettings) -> EffectWords:
+    return EffectWords(table.write, table.execute, table.network)
+
+
+def _least(one: EffectWords, other: EffectWords) -> EffectWords:
+    return EffectWords(
+        strictest(one.write, other.write), strictest(one.execute, other.execute), strictest(one.network, other.network)
+    )
+
+
+def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:
+    """For each tool with budgets of its own, what this caller has there: of two words on one budget the stricter."""
+    if own.budgets is None:
+        return settings.budgets_of_tools
+    return MappingProxyType(
+        {tool: _stricter(settings.budgets, own.budgets, of_tool) for tool, of_tool in settings.budgets_of_tools.items()}
+    )
+
+
+def _stricter(everybody: Budgets, caller: Budgets, tool: Budgets) -> Budgets:
+    """Whoever says the same as `[policy.budgets]` has no word of its own."""
+    found = dict[str, float]()
+    for field in Budgets.__struct_fields__:
+        said = {getattr(caller, field), getattr(tool, field)}
+        found[field] = min(said - {getattr(everybody, field)} or said)
+    return replace(tool, **found)
+
+
+def with_digest(rights: Rights) -> Rights:
+    """The same with its own digest: whoever changes rights says so."""
+    # `dict` for the read-only mappings, which the encoder does not know
+    plain = encode(replace(rights, digest=""), order="deterministic", enc_hook=dict)
+    return replace(rights, digest=sha256(plain).hexdigest()[:16])
+
+
+# ── calls ──
 
 DecisionKind = Literal["allow", "dry_run", "ask", "deny"]
 """`dry_run`: show what would happen and change nothing. `ask`: not before a person has said yes."""
@@ -95,7 +241,7 @@ class Request(Struct, frozen=True):
     """Digest of the tool's definition."""
     effects: frozenset[Effect]
     """A batch's are its own and those of all the tools it would run."""
-    rights: "Rights"
+    rights: Rights
     """What the policy says of this caller."""
     at: int
     """Monotonic nanoseconds."""

@@ -2,7 +2,8 @@
 a denial that could never match is a mistake, not a milder policy."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -57,13 +58,13 @@ def whole(least: int, most: int) -> Reader:
     return lambda source, path, value: source.count(path, value, least, most)
 
 
-def whole_or_none(most: int, why_not_one: str) -> Reader:
-    """0 for none, or at least 2, because 1 makes no sense."""
+def whole_or_none(why_not_one: str) -> Reader:
+    """0 for none, or from 2 to 1000, because 1 makes no sense."""
 
     def read(source: Source, path: KeyPath, value: Any) -> int:
-        found = source.count(path, value, 0, most)
+        found = source.count(path, value, 0, 1000)
         if found == 1:
-            raise source.wrong(path, f"1 {why_not_one}; must be 0 for none, or a whole number from 2 to {most}")
+            raise source.wrong(path, f"1 {why_not_one}; must be 0 for none, or a whole number from 2 to 1000")
         return found
 
     return read
@@ -78,29 +79,29 @@ def number(least: float, most: float) -> Reader:
     return read
 
 
-def name(source: Source, path: KeyPath, value: Any) -> str:
-    """A name as something can really be called."""
-    text = source.text_of(path, value)
-    if not text.strip():
-        raise source.wrong(path, "must be a name, not an empty text")
-    if text != text.strip() or not text.isprintable():
-        raise source.wrong(
-            path,
-            f"{render_json(text)} can match nothing: a name has no blanks around it and no characters "
-            "that are not seen",
-        )
-    return text
+def text_that(is_right: Callable[[str], object], wrong: str, read: Reader = Source.text_of) -> Reader:
+    """A text, as `read` gives it, of which something holds. Else it is wrong: `{}` there stands for the text."""
+
+    def check(source: Source, path: KeyPath, value: Any) -> str:
+        text: str = read(source, path, value)
+        if not is_right(text):
+            raise source.wrong(path, wrong.replace("{}", render_json(text)))
+        return text
+
+    return check
 
 
-def exact_name(source: Source, path: KeyPath, value: Any) -> str:
-    """A name where a pattern has no meaning."""
-    text = name(source, path, value)
-    if is_pattern(text):
-        raise source.wrong(path, f"{render_json(text)}: `*` has no meaning here; write one name, as it is")
-    return text
+name = text_that(
+    lambda text: text == text.strip() and text.isprintable(),
+    "{} can match nothing: a name has no blanks around it and no characters that are not seen",
+    text_that(str.strip, "must be a name, not an empty text"),
+)
+"""A name as something can really be called."""
+exact_name = text_that(lambda text: not is_pattern(text), "{}: `*` has no meaning here; write one name, as it is", name)
+"""A name where a pattern has no meaning."""
 
 
-def _each(read: Reader) -> Reader:
+def each(read: Reader) -> Reader:
     """A list of these; one that stands twice counts once."""
 
     def read_all(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -111,16 +112,13 @@ def _each(read: Reader) -> Reader:
     return read_all
 
 
-def _tool_pattern(source: Source, path: KeyPath, value: Any) -> str:
-    """The name of a tool, or a pattern with `*`. No tool's name holds a bracket, a brace or a question mark, so who
-    writes one wants a pattern that there is not."""
-    text = name(source, path, value)
-    if _OTHER_WILDCARDS.search(text):
-        raise source.wrong(
-            path,
-            f"{render_json(text)} can match nothing: `*` is the only wildcard in tool names; write each name by itself",
-        )
-    return text
+_tool_pattern = text_that(
+    lambda text: not _OTHER_WILDCARDS.search(text),
+    "{} can match nothing: `*` is the only wildcard in tool names; write each name by itself",
+    name,
+)
+"""The name of a tool, or a pattern with `*`. No tool's name holds a bracket, a brace or a question mark, so who writes
+one wants a pattern that there is not."""
 
 
 def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
@@ -154,11 +152,10 @@ def _fault_of(pattern: str) -> str | None:
     return None
 
 
-def file_path(source: Source, path: KeyPath, value: Any) -> str:
-    text = source.text_of(path, value)
-    if not text.strip() or text.endswith(("/", "\\")) or not text.isprintable():
-        raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {render_json(text)}')
-    return text
+file_path = text_that(
+    lambda text: text.strip() and not text.endswith(("/", "\\")) and text.isprintable(),
+    'must be the path of a file, such as ".rightcall/audit.db", not {}',
+)
 
 
 def web_address(example: str) -> Reader:
@@ -214,39 +211,29 @@ def by_name(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:
     return {exact_name(source, (*path, key), key): item for key, item in source.table(path, value).items()}
 
 
-patterns = _each(_tool_pattern)
+patterns = each(_tool_pattern)
 """Names of tools, or patterns with `*`."""
 
-exact_names = _each(exact_name)
-path_patterns = _each(_path_pattern)
+exact_names = each(exact_name)
+path_patterns = each(_path_pattern)
 
 
-def _command_pattern(source: Source, path: KeyPath, value: Any) -> str:
-    """A pattern over the words of a command."""
-    from rightcall.policy.commands.wrappers import compiled  # late: most policies have none
+def _compiled_by(module: str, compiler: str) -> Reader:
+    """A pattern that a function of `policy/commands` compiles; loaded then, since most policies have none."""
 
-    text = name(source, path, value)
-    try:
-        compiled(text)
-    except ValueError as fault:
-        raise source.wrong(path, f"{render_json(text)} {fault}") from None
-    return text
+    def read(source: Source, path: KeyPath, value: Any) -> str:
+        text: str = name(source, path, value)
+        try:
+            getattr(import_module(f"rightcall.policy.commands.{module}"), compiler)(text)
+        except ValueError as fault:
+            raise source.wrong(path, f"{render_json(text)} {fault}") from None
+        return text
 
-
-def _url_pattern(source: Source, path: KeyPath, value: Any) -> str:
-    """An address, or a part of one, with `*`."""
-    from rightcall.policy.commands.urls import compiled_url  # late: as above
-
-    text = name(source, path, value)
-    try:
-        compiled_url(text)
-    except ValueError as fault:
-        raise source.wrong(path, f"{render_json(text)} {fault}") from None
-    return text
+    return read
 
 
-command_patterns = _each(_command_pattern)
-url_patterns = _each(_url_pattern)
+command_patterns = each(_compiled_by("patterns", "compiled"))
+url_patterns = each(_compiled_by("urls", "compiled_url"))
 
 
 # ── settings ──
@@ -423,9 +410,9 @@ _POLICY: Readers = {
     "stage": word(StageName),
     **_WORDS_OF_EFFECTS,
     "rounds": whole(1, 100),
-    "repeats": whole_or_none(1000, "would refuse every call"),
+    "repeats": whole_or_none("would refuse every call"),
     "repeatable": patterns,
-    "quarantine": whole_or_none(1000, "would leave a call that is refused once no second try"),
+    "quarantine": whole_or_none("would leave a call that is refused once no second try"),
     "records": word(Records),
     "allow": patterns,
     "deny": patterns,

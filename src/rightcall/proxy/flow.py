@@ -140,9 +140,9 @@ class Answer:
         the token limit cut off: so where the request has a limit, the tokens have to be below it."""
         if self.finish is None:
             return "unknown"
-        if finish_word(self.finish.text) == "length":
-            return "cut"
-        return "own" if self.finish.text in OWN_ENDS and not self._is_at_limit() else "unknown"
+        if self.finish.text in OWN_ENDS:
+            return "unknown" if self._is_at_limit() else "own"
+        return "cut" if finish_word(self.finish.text) == "length" else "unknown"
 
     def end_of(self, building: Building) -> End:
         """What ended a call: whatever follows it shows that it was not cut off."""

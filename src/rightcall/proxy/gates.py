@@ -42,8 +42,7 @@ from rightcall.gate.last_resort import LastResort
 from rightcall.gate.stream import CUT_OFF, NO_END, Stream, refuse_cut
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
-from rightcall.record.calls import LIFTED, counted_as
-from rightcall.record.fates import FATES, WORDS, Fate, Fit, rule_of, word_of
+from rightcall.record.calls import FATES, LIFTED, WORDS, Fate, Fit, counted_as, rule_of, word_of
 from rightcall.record.tables import NO_IDENTITY, CallBody
 from rightcall.types import Call, ReasoningMode, Repair, Verdict
 

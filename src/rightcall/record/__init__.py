@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rightcall.record.notes import remember_tools
     from rightcall.record.premises import existing_folder, open_store, store_path
     from rightcall.record.sqlite import SqliteStore
-    from rightcall.record.tables import Clock, ManualClock, Store, Tables
+    from rightcall.record.tables import CallFacts, Clock, ManualClock, Store, Tables
     from rightcall.record.verify import Verification, prune, verify_audit
 else:
     __getattr__, __dir__ = front(
@@ -44,15 +44,15 @@ else:
             "notes": "remember_tools",
             "premises": "existing_folder open_store store_path",
             "sqlite": "SqliteStore",
-            "tables": "Clock ManualClock Store Tables",
+            "tables": "CallFacts Clock ManualClock Store Tables",
             "verify": "Verification prune verify_audit",
         },
     )
 
 __all__ = [
-    "Analytics", "CallFilter", "CallPage", "CallQuery", "CallRecord", "Clock", "Figures", "ManualClock", "MemoryStore",
-    "Metric", "Overview", "Period", "Point", "Reply", "SqliteStore", "Store", "Tables", "Verification", "admit",
-    "answer", "as_design", "count_waiting", "existing_folder", "find_calls", "list_calls", "open_store", "pause",
-    "plan_steps", "prune", "read_analytics", "read_metrics", "read_overview", "read_series", "remember_tools",
+    "Analytics", "CallFacts", "CallFilter", "CallPage", "CallQuery", "CallRecord", "Clock", "Figures", "ManualClock",
+    "MemoryStore", "Metric", "Overview", "Period", "Point", "Reply", "SqliteStore", "Store", "Tables", "Verification",
+    "admit", "answer", "as_design", "count_waiting", "existing_folder", "find_calls", "list_calls", "open_store",
+    "pause", "plan_steps", "prune", "read_analytics", "read_metrics", "read_overview", "read_series", "remember_tools",
     "resume", "steps", "store_path", "verify_audit",
 ]  # fmt: skip

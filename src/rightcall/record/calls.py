@@ -7,7 +7,8 @@ begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as des
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, Final, Literal, get_args
+from operator import attrgetter
+from typing import Any, Final, Literal, cast, get_args
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
@@ -15,11 +16,11 @@ from msgspec.json import Decoder
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.policy.types import Status
-from rightcall.record.fates import FITS, Fit
 from rightcall.record.notes import STEP, PlanStep
 from rightcall.record.tables import (
     AuditEntry,
     CallBody,
+    CallFacts,
     EndBody,
     EntryKind,
     Tables,
@@ -28,6 +29,80 @@ from rightcall.record.tables import (
     read_end,
     written,
 )
+
+# ── fates ──
+# What became of a call on its way through the proxy: one table of its words, for the header of an answer, the log, the
+# records, the figures and the command line.
+
+Fit = Literal["right", "repaired", "lifted", "left"]
+"""How a call came to fit. right: as it was written · repaired: it was changed, or would have been under `--mode
+observe` · lifted: right, but written into the text, and taken out of it · left: nothing made it fit, or it was left as
+it was."""
+
+Fate = Literal["right", "repaired", "lifted", "left", "unknown", "repeated"]
+"""right: untouched · repaired: a native call was written anew · lifted: a call in the text became a native one · left:
+wrong, and passed on as the model wrote it · unknown: of a tool that the request does not offer, passed on · repeated: a
+call in the text that the answer also has natively."""
+
+
+class FateWords(Struct, frozen=True):
+    """What is said of a fate."""
+
+    fit: Fit | None
+    """None: as its strategy and its origin say."""
+    is_told: bool
+    """Whether the client is told how many there are."""
+    would: str = ""
+    """The word where nothing may be changed, if it is another one."""
+    why: str = ""
+    """What there is to say of it, where its repairs and problems do not."""
+    would_why: str = ""
+
+
+FATES: Final[Mapping[Fate, FateWords]] = {
+    "right": FateWords(None, False),
+    "repaired": FateWords("repaired", True, "would-repair"),
+    "lifted": FateWords(
+        None, True, "would-lift", "moved from the text to a tool call",
+        "would be moved from the text to a tool call; nothing was changed",
+    ),
+    "left": FateWords("left", True),
+    "unknown": FateWords("right", False, why="the request has no such tool; passed on unchanged"),
+    "repeated": FateWords(
+        "right", True, why="the answer has the same native call; removed from the text",
+        would_why="the answer has the same native call; nothing was changed",
+    ),
+}  # fmt: skip
+
+WORDS: Final = tuple(word for fate in get_args(Fate) for word in (fate, FATES[fate].would) if word)
+"""Every word for what became of a call, as the header, the log and the records have it."""
+
+UNDONE: Final = tuple(words.would for words in FATES.values() if words.would)
+"""Those of calls that were not changed, since nothing may be."""
+
+
+def word_of(fate: Fate, *, observed: bool) -> str:
+    """
+    >>> word_of("lifted", observed=False), word_of("lifted", observed=True), word_of("right", observed=True)
+    ('lifted', 'would-lift', 'right')
+    """
+    return (observed and FATES[fate].would) or fate
+
+
+def rule_of(word: str) -> str:
+    """The rule that the record of such a call names.
+
+    >>> rule_of("would-lift")
+    'proxy:would-lift'
+    """
+    return f"proxy:{word}"
+
+
+FITS: Final[Mapping[str, Fit]] = {
+    rule_of(word): words.fit for fate, words in FATES.items() for word in (fate, words.would) if word and words.fit
+}
+"""By the rule of its record."""
+
 
 USED: tuple[EntryKind, ...] = ("begin", "refused", "waiting")
 """The kinds of records that are a call which was to run here."""
@@ -78,23 +153,16 @@ def would_of(rule: str, reason: str) -> tuple[Would, str] | None:
     return None if would is None else (would, why.partition(": ")[0])
 
 
-class CallRecord(Struct, frozen=True, kw_only=True):
+class CallRecord(CallFacts, frozen=True, kw_only=True, omit_defaults=False):
     """One call, from who wanted it to what came of it."""
 
     id: int
     """The number of its record."""
     timestamp: str
     """When it was decided, UTC."""
-    caller: str
-    tool: str
-    params: Any
     status: Status | Literal["proxied", "damaged"]
     """`proxied`: it went to a client through the proxy, and what came of it is not known here; `damaged`: somebody has
     changed the record so that it cannot be read."""
-    decision: str
-    rule: str
-    digest: str
-    reason: str = ""
     execution_time: float | None = None
     """Milliseconds; None as long as it has not ended."""
     error: str | None = None
@@ -104,30 +172,6 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     cached: bool = False
     sandbox: str | None = None
     ended: str | None = None
-    context: str | None = None
-    step: str | None = None
-    emission: Any = None
-    repairs: tuple[dict[str, Any], ...] = ()
-    strategy: str = "direct"
-    confidence: float = 1.0
-    truncated: bool = False
-    problems: tuple[dict[str, str], ...] = ()
-    origin: str = "native"
-    definition: str = ""
-    state: str = ""
-    effects: tuple[str, ...] = ()
-    policy: str = ""
-    rights: str = ""
-    approval: str | None = None
-    grant: str | None = None
-    earlier: int | None = None
-    retry_after: float | None = None
-    provider: str = ""
-    wire: str = ""
-    model: str = ""
-    written: str = ""
-    retries: int = 0
-    taught: bool = False
     identity: tuple[str, str] | None = None
     """Issuer and subject, where an identity provider said who calls."""
 
@@ -250,6 +294,7 @@ def find_calls(
 LOOKED_THROUGH = 20_000
 """Records that one page of calls is searched in: a fraction of a second; the next page goes on behind them."""
 _PAGE = 1000
+_MOST_COUNTED = 2000
 
 
 class CallPage(Struct, frozen=True):
@@ -319,13 +364,13 @@ class CallCount(Struct, frozen=True):
     """Whether there are no more than these."""
 
 
-def count_calls(tables: Tables, wanted: CallFilter, page: CallPage, most: int = 2000) -> CallCount:
+def count_calls(tables: Tables, wanted: CallFilter, page: CallPage) -> CallCount:
     """Those of a page and of all that are older, without keeping them: as many as one more search finds."""
     found = [one.status == "waiting" for one in page.calls]
     before = page.before
     if before is not None:
         search = _Search(tables, wanted, before)
-        found += [one.status == "waiting" for one in islice(search, most)]
+        found += [one.status == "waiting" for one in islice(search, _MOST_COUNTED)]
         before = search.before
     return CallCount(found.count(False), found.count(True), before is None)
 
@@ -491,26 +536,17 @@ def joined(entry: AuditEntry, end: AuditEntry | None, running: frozenset[int]) -
         done = None if end is None else read_end(end.body)
     except DecodeError as error:
         return _damaged(entry, str(error))
-    return _record(entry, body, end, done, running)
-
-
-def _record(
-    entry: AuditEntry, body: CallBody, end: AuditEntry | None, done: EndBody | None, running: frozenset[int]
-) -> CallRecord:
     status, error = _came_to(entry, body, done, entry.seq in running)
     done = done or EndBody("pending")
     return CallRecord(
-        id=entry.seq, timestamp=entry.at, caller=body.caller, tool=body.tool, params=body.params, status=status,
-        decision=body.decision, rule=body.rule, digest=body.digest, reason=body.reason, error=error,
+        *_facts_of(body), id=entry.seq, timestamp=entry.at, status=status, error=error,
         execution_time=None if end is None else done.execution_time, summary=done.summary, tokens=done.tokens,
-        cached=done.cached, sandbox=done.sandbox, ended=None if end is None else end.at, context=body.context,
-        step=body.step, emission=body.emission, repairs=body.repairs, strategy=body.strategy,
-        confidence=body.confidence, truncated=body.truncated, problems=body.problems, origin=body.origin,
-        definition=body.definition, state=body.state, effects=body.effects, policy=body.policy, rights=body.rights,
-        approval=body.approval, grant=body.grant, earlier=body.earlier, retry_after=body.retry_after,
-        provider=body.provider, wire=body.wire, model=body.model, written=body.written, retries=body.retries,
-        taught=body.taught, identity=body.identity if body.identity[0] else None,
+        cached=done.cached, sandbox=done.sandbox, ended=None if end is None else end.at,
+        identity=body.identity if body.identity[0] else None,
     )  # fmt: skip
+
+
+_facts_of = attrgetter(*CallFacts.__struct_fields__)
 
 
 def _came_to(
@@ -527,8 +563,9 @@ def _came_to(
 
 def _damaged(entry: AuditEntry, why: str) -> CallRecord:
     return CallRecord(
-        id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged", decision="", rule="",
-        digest="", error=f"the record cannot be read: {why}; `rightcall audit verify` says more",
+        id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged",
+        decision=cast("Any", ""), rule="", digest="",
+        error=f"the record cannot be read: {why}; `rightcall audit verify` says more",
     )  # fmt: skip
 
 

@@ -9,14 +9,16 @@ They count what is new for a bounded time, and say how many records they left ou
 upgrade, or where many records were written by programs that did not live long, is that more than none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from operator import add
+from typing import Any, Final, Literal, TypeVar
 
 from msgspec import Struct
 
 from rightcall.record.calls import LIFTED, Period, window_of
-from rightcall.record.counts import Durations, Part, Tally
+from rightcall.record.counts import Durations, Part, Tally, add_counts
 from rightcall.record.rollup.periods import count_within
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, NUMBERS, read_repairs, read_slots
@@ -158,6 +160,7 @@ def _most_first(counter: Mapping[str, int]) -> dict[str, int]:
 By = Literal["all", "tool", "caller", "provider", "model", "strategy", "rule"]
 _PARTS: Final = ("tool", "caller", "provider", "model")
 _WIDTHS: Final[Mapping[Period, int]] = {"1hour": MINUTE, "1day": HOUR, "1week": DAY}
+P = TypeVar("P")
 _LENGTHS: Final = {MINUTE: timedelta(minutes=1), HOUR: timedelta(hours=1), DAY: timedelta(days=1)}
 
 
@@ -187,20 +190,31 @@ def read_series(
 
 
 def _series(tables: Tables, period: Period, by: By, caller: str | None, seconds: float) -> dict[str, tuple[Point, ...]]:
-    window, width, rollup = window_of(period, tables.wall()), _WIDTHS[period], tables.rollup()
+    def read(rollup: Rollup, starts: list[str]) -> dict[str, dict[str, Point]]:
+        if by in ("strategy", "rule") and len(starts[0]) != MINUTE:
+            return _times(rollup, by, caller, starts)
+        return _each_cell(_summed(rollup, by, caller, starts), _point)
+
+    found, starts = _over_time(tables, period, tables.wall(), seconds, read)
+    is_part = by in _PARTS  # by strategy, those through the proxy are among `calls`
+    sizes = {
+        name: sum(one.calls + (one.proxied if is_part else 0) for one in points.values())
+        for name, points in found.items()
+    }
+    names = sorted(found, key=lambda name: (-sizes[name], name))
+    return {name: tuple(found[name].get(start) or Point(start=start) for start in starts) for name in names}
+
+
+def _over_time(
+    tables: Tables, period: Period, now: str, seconds: float,
+    read: Callable[[Rollup, list[str]], dict[str, dict[str, P]]],
+) -> tuple[dict[str, dict[str, P]], list[str]]:  # fmt: skip
+    """What is read of the minutes, hours or days that a period touches, by name and start; and all starts."""
+    window, width, rollup = window_of(period, now), _WIDTHS[period], tables.rollup()
     rollup.catch_up(tables, seconds)
     starts = list(_starts(window.since, window.until, width))
     with rollup.reading():
-        read = _minutes if width == MINUTE else _times if by in ("strategy", "rule") else _cells
-        cells = read(rollup, by, caller, starts)
-    sizes = {name: sum(_size(point, by) for point in points.values()) for name, points in cells.items()}
-    names = sorted(cells, key=lambda name: (-sizes[name], name))
-    return {name: tuple(cells[name].get(start) or Point(start=start) for start in starts) for name in names}
-
-
-def _size(point: Point, by: By) -> int:
-    """All calls of a point. By strategy, those through the proxy are among `calls`."""
-    return point.calls + (point.proxied if by in _PARTS else 0)
+        return read(rollup, starts), starts
 
 
 def _starts(since: str, until: str, width: int) -> Iterable[str]:
@@ -210,7 +224,41 @@ def _starts(since: str, until: str, width: int) -> Iterable[str]:
         moment += _LENGTHS[width]
 
 
-_Points = dict[str, dict[str, Point]]
+class _Cell:
+    """Calls of one name in one minute, hour or day: their numbers in the order of `NUMBERS`."""
+
+    __slots__ = ("numbers", "strategies", "times")
+
+    def __init__(self) -> None:
+        self.numbers: list[Any] = [0] * len(NUMBERS)
+        self.times = Durations()
+        self.strategies: dict[str, int] = {}
+
+    def add(self, numbers: Sequence[Any]) -> None:
+        self.numbers = list(map(add, self.numbers, numbers))
+
+
+_Cells = dict[str, dict[str, _Cell]]
+"""By name and start."""
+
+
+def _each_cell(cells: _Cells, show: Callable[[str, _Cell], P]) -> dict[str, dict[str, P]]:
+    return {name: {start: show(start, cell) for start, cell in some.items()} for name, some in cells.items()}
+
+
+def _summed(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Cells:
+    found: _Cells = defaultdict(lambda: defaultdict(_Cell))
+    if len(starts[0]) == MINUTE:
+        _add_minutes(found, rollup, by, caller, starts)
+        return found
+    sources = _sources(rollup, starts)
+    columns = f"{', '.join(NUMBERS)}, slots, repairs"
+    for start, name, *numbers, slots, repairs in rollup.cells(_part(by), caller, sources, columns):
+        cell = found[name][sources[start]]
+        cell.add(numbers)
+        cell.times.add_slots(read_slots(slots), 0.0)
+        add_counts(cell.strategies, read_repairs(repairs))
+    return found
 
 
 def _sources(rollup: Rollup, starts: list[str]) -> dict[str, str]:
@@ -224,33 +272,19 @@ def _sources(rollup: Rollup, starts: list[str]) -> dict[str, str]:
     return found
 
 
-def _cells(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
-    sources = _sources(rollup, starts)
-    sums: dict[tuple[str, str], list[Any]] = {}
-    times: dict[tuple[str, str], Durations] = {}
-    for start, name, *numbers, slots in rollup.cells(_part(by), caller, sources, f"{', '.join(NUMBERS)}, slots"):
-        key = name, sources[start]
-        sums[key] = [a + b for a, b in zip(sums[key], numbers, strict=True)] if key in sums else numbers
-        times.setdefault(key, Durations()).add_slots(read_slots(slots), 0.0)
-    found: _Points = {}
-    for (name, start), numbers in sums.items():
-        found.setdefault(name, {})[start] = _point(start, numbers, times[name, start])
-    return found
-
-
 def _part(by: By) -> Part | Literal[""]:
     return by if by in _PARTS else ""
 
 
-def _point(start: str, numbers: list[Any], times: Durations) -> Point:
-    calls, refused, _, proxied, succeeded, failed, interrupted, _, tokens, _ = numbers
+def _point(start: str, cell: _Cell) -> Point:
+    calls, refused, _, proxied, succeeded, failed, interrupted, _, tokens, _ = cell.numbers
     return Point(
         start=start, calls=calls, refused=refused, succeeded=succeeded, failed=failed, interrupted=interrupted,
-        proxied=proxied, tokens=tokens, p50=times.percentile(50), p95=times.percentile(95),
+        proxied=proxied, tokens=tokens, p50=cell.times.percentile(50), p95=cell.times.percentile(95),
     )  # fmt: skip
 
 
-def _minutes(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
+def _add_minutes(found: _Cells, rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> None:
     """From the calls themselves: minutes have no cells."""
     low, high = rollup.ask(
         "SELECT min(low), max(high) FROM spans WHERE start >= ? AND start < ?", starts[0], starts[-1] + AFTER
@@ -258,28 +292,23 @@ def _minutes(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _
     name = f"lines.{by}" if by in _PARTS else f"kinds.{by}" if by in ("strategy", "rule") else "''"
     own, values = ("", ()) if caller is None else (" AND lines.caller = ?", (caller,))
     own += " AND kinds.kind = 'refused'" if by == "rule" else " AND kinds.kind <> 'waiting'"
-    sums: dict[tuple[str, str], list[Any]] = {}
-    times: dict[tuple[str, str], Durations] = {}
-    for minute, key, kind, status, time, tokens in rollup.ask(
-        f"SELECT substr(at, 1, {MINUTE}), {name}, kinds.kind, status, time, tokens FROM calls"
+    for minute, key, kind, strategy, status, time, tokens in rollup.ask(
+        f"SELECT substr(at, 1, {MINUTE}), {name}, kinds.kind, kinds.strategy, status, time, tokens FROM calls"
         " JOIN kinds ON kinds.id = calls.kind JOIN lines ON lines.id = kinds.line"
         f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?{own}",
         low or 0, high or 0, starts[0], starts[-1] + AFTER, *values,
     ):  # fmt: skip
-        numbers = sums.setdefault((key, minute), [0] * 10)
+        cell = found[key][minute]
         is_call = kind != "proxied" or by == "strategy"
-        done = (is_call, kind == "refused", 0, kind == "proxied", status == "success", status == "failed",
-                status == "interrupted", 0, tokens, 0)  # fmt: skip
-        sums[key, minute] = [a + b for a, b in zip(numbers, done, strict=True)]
+        cell.add((is_call, kind == "refused", 0, kind == "proxied", status == "success", status == "failed",
+                  status == "interrupted", 0, tokens, 0))  # fmt: skip
+        if strategy != "direct":
+            cell.strategies[strategy] = cell.strategies.get(strategy, 0) + 1
         if time is not None and status != "interrupted":
-            times.setdefault((key, minute), Durations()).exact.append(time)
-    found: _Points = {}
-    for (key, minute), numbers in sums.items():
-        found.setdefault(key, {})[minute] = _point(minute, numbers, times.get((key, minute), Durations()))
-    return found
+            cell.times.exact.append(time)
 
 
-def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
+def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> dict[str, dict[str, Point]]:
     """By strategy or rule."""
     sources = _sources(rollup, starts)
     if by == "rule":
@@ -294,7 +323,7 @@ def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Po
             repairs = read_repairs(some)
             rows += [(start, strategy, times) for strategy, times in repairs.items()]
             rows.append((start, "direct", calls + proxied - sum(repairs.values())))
-    found: _Points = {}
+    found: dict[str, dict[str, Point]] = {}
     for start, name, times in rows:
         points, place = found.setdefault(name, {}), sources[start]
         points[place] = Point(start=place, calls=times + (points[place].calls if place in points else 0))
@@ -302,8 +331,6 @@ def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Po
 
 
 # ── how calls fitted, before and after they were repaired ──
-
-_NOT_DIRECT: Final = " AND kinds.strategy <> 'direct'"
 
 FitBy = Part | Literal["all"]
 
@@ -337,24 +364,19 @@ def fit_over_time(
 ) -> dict[str, tuple[Fit, ...]]:
     """By name (`all`: under the empty name), those with the most calls first. Every name has a point for every minute,
     hour or day that the period touches."""
-    window, width = window_of(period, now), _WIDTHS[period]
-    rollup = tables.rollup()
-    rollup.catch_up(tables, SECONDS)
-    starts = list(_starts(window.since, window.until, width))
-    name = "''" if by == "all" else f"lines.{by}"
-    own, whose = ("", ()) if caller is None else (" AND lines.caller = ?", (caller,))
-    with rollup.reading():
-        if width == MINUTE:
-            totals, others = _fit_minutes(rollup, name, own, (starts[0], starts[-1] + AFTER, *whose))
-        else:
-            totals, others = _fit_cells(rollup.cells(_part(by), caller, _sources(rollup, starts), _FIT_COLUMNS))
-    found: dict[str, dict[str, Fit]] = {}
-    for start, key, calls in totals:
-        _add_fit(found, key, Fit(start[:width], calls))
-    for start, key, fate, times in others:
-        _add_fit(found, key, Fit(start[:width], **{fate: times}))
+
+    def read(rollup: Rollup, starts: list[str]) -> dict[str, dict[str, Fit]]:
+        return _each_cell(_summed(rollup, by, caller, starts), _fit)
+
+    found, starts = _over_time(tables, period, now, SECONDS, read)
     names = sorted(found, key=lambda key: (-sum(one.calls for one in found[key].values()), key))
     return {key: tuple(found[key].get(start, Fit(start)) for start in starts) for key in names}
+
+
+def _fit(start: str, cell: _Cell) -> Fit:
+    failed, lifted = (cell.strategies.get(name, 0) for name in ("failed", LIFTED))
+    repaired = sum(cell.strategies.values()) - failed - lifted
+    return Fit(start, cell.numbers[0] + cell.numbers[3], repaired, failed, lifted)
 
 
 def fit_of_all(parts: Mapping[str, Sequence[Fit]]) -> tuple[Fit, ...]:
@@ -368,42 +390,4 @@ def fit_of_all(parts: Mapping[str, Sequence[Fit]]) -> tuple[Fit, ...]:
             sum(one.lifted for one in some),
         )
         for some in zip(*parts.values(), strict=True)
-    )
-
-
-def _add_fit(found: dict[str, dict[str, Fit]], key: str, more: Fit) -> None:
-    points = found.setdefault(key, {})
-    known = points.get(more.start, Fit(more.start))
-    points[more.start] = Fit(
-        more.start, known.calls + more.calls, known.repaired + more.repaired, known.failed + more.failed,
-        known.lifted + more.lifted,
-    )  # fmt: skip
-
-
-_Totals = list[tuple[str, str, int]]
-_Others = list[tuple[str, str, str, int]]
-_FIT_COLUMNS: Final = "calls + proxied, repairs"
-_FATE: Final = f"CASE WHEN strategy IN ('failed', '{LIFTED}') THEN strategy ELSE 'repaired' END"
-
-
-def _fit_cells(rows: list[Any]) -> tuple[_Totals, _Others]:
-    others: _Others = []
-    for start, name, _, repairs in rows:
-        for strategy, times in read_repairs(repairs).items():
-            fate = strategy if strategy in ("failed", LIFTED) else "repaired"
-            others.append((start, name, fate, times))
-    return [(start, name, calls) for start, name, calls, _ in rows], others
-
-
-def _fit_minutes(rollup: Rollup, name: str, own: str, values: tuple[str, ...]) -> tuple[_Totals, _Others]:
-    """From the calls themselves: minutes have no cells."""
-    low, high = rollup.ask("SELECT min(low), max(high) FROM spans WHERE start >= ? AND start < ?", *values[:2])[0]
-    among = (
-        "FROM calls JOIN kinds ON kinds.id = calls.kind JOIN lines ON lines.id = kinds.line"
-        f" WHERE at >= ? AND at < ?{own} AND seq >= ? AND seq <= ? AND kinds.kind <> 'waiting'"
-    )
-    given, minute = (*values, low or 0, high or 0), f"substr(at, 1, {MINUTE})"
-    return (
-        rollup.ask(f"SELECT {minute}, {name}, count(*) {among} GROUP BY 1, 2", *given),
-        rollup.ask(f"SELECT {minute}, {name}, {_FATE}, count(*) {among}{_NOT_DIRECT} GROUP BY 1, 2, 3", *given),
     )

@@ -175,11 +175,8 @@ class _Search:
 
     def _conditions(self) -> tuple[str, list[Any]]:
         wanted = self._wanted
-        names = {
-            "caller": "caller", "tool": "tool", "provider": "provider", "model": "model", "decision": "decision",
-            "rule": "rule",
-        }  # fmt: skip
-        pairs = [(f"{column} = ?", getattr(wanted, name)) for name, column in names.items()]
+        names = ("caller", "tool", "provider", "model", "decision", "rule")
+        pairs = [(f"{name} = ?", getattr(wanted, name)) for name in names]
         if wanted.strategy == ANY_REPAIR:
             pairs.append((f"strategy NOT IN (?, '{LIFTED}')", "direct"))
         else:

@@ -4,6 +4,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
 from os import urandom
+from time import time
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -12,7 +13,6 @@ from rightcall.errors import StoreError
 from rightcall.policy.trust import EVERYWHERE, Stops
 from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.admission import sweep
-from rightcall.record.shelf import Kind, MemoryShelf
 from rightcall.record.tables import (
     START,
     AuditEntry,
@@ -29,6 +29,7 @@ from rightcall.record.tables import (
 )
 
 if TYPE_CHECKING:
+    from rightcall.record.notes import Kind
     from rightcall.record.rollup.rollup import Rollup
 
 # ── tables ──
@@ -497,7 +498,7 @@ class MemoryStore:
                 raise _closed()
             return work(self._reader)
 
-    def shelf(self, kind: Kind) -> MemoryShelf:
+    def shelf(self, kind: "Kind") -> "MemoryShelf":
         return self._shelves.setdefault(kind, MemoryShelf())
 
     async def next_answer(self, id: str, seconds: float) -> None:
@@ -516,3 +517,25 @@ class MemoryStore:
 
 def _closed() -> StoreError:
     return StoreError("the store was closed. Nothing was run. Open another one.", "closed")
+
+
+class MemoryShelf:
+    """Gone with its process."""
+
+    def __init__(self) -> None:
+        self.place = "memory"
+        self._documents: dict[str, tuple[bytes, float]] = {}
+
+    def put(self, name: str, data: bytes, *, soon: bool = False) -> None:
+        del soon
+        self._documents[name] = data, time()
+
+    def get(self, name: str) -> bytes | None:
+        found = self._documents.get(name)
+        return None if found is None else found[0]
+
+    def saved(self) -> list[tuple[str, float]]:
+        return sorted((name, at) for name, (_, at) in self._documents.items())
+
+    def drop(self, name: str) -> bool:
+        return self._documents.pop(name, None) is not None

@@ -4,6 +4,8 @@ posted to their room. Two of the success metrics need the messages, one the diag
 reported".
 
     records `definition` ─▶ Known (a tool or a server, each Sighting of it in order)
+
+And documents, which belong to a store and are no records.
 """
 
 import os
@@ -13,10 +15,9 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from threading import get_ident
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import DecodeError, MsgspecError, Struct, json
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from rightcall import LateLog, __version__
@@ -24,8 +25,7 @@ from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import server_key
-from rightcall.record.shelf import shelf_of
-from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode
+from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode, reader_of
 
 LONGEST = 500
 """Characters of a name."""
@@ -540,7 +540,7 @@ class _Note(Struct, frozen=True):
     by: str = ""
 
 
-_decode = Decoder(_Note).decode
+_decode = reader_of(_Note)
 
 
 def _read(entry: AuditEntry) -> tuple[tuple[KnownKind, str], Sighting] | None:
@@ -553,3 +553,43 @@ def _read(entry: AuditEntry) -> tuple[tuple[KnownKind, str], Sighting] | None:
     kind: KnownKind = "server" if data.server else "tool"
     sighting = Sighting(entry.seq, entry.at, note.what, note.by, data.definition, data.described)
     return (kind, data.server or data.tool), sighting
+
+
+# ── documents ──
+# Documents that belong to a store and are no records: what MCP servers listed last, requests that were routed.
+#
+#     a store on a server ─▶ in its tables, for all nodes
+#     a store in memory   ─▶ in memory
+#     a SQLite file       ─▶ no shelf: they lie beside it as files (above, and `router/packets.py`)
+#
+# Nothing decides by a document alone, and none is part of the chain.
+
+Kind = Literal["tools", "requests"]
+"""What a shelf holds: the lists of MCP servers' tools by the server's name, or saved requests by their id."""
+
+
+class Shelf(Protocol):
+    """Raises StoreError where the store cannot be used."""
+
+    place: str
+    """How it is called in messages."""
+
+    def put(self, name: str, data: bytes, *, soon: bool = False) -> None:
+        """In the place of what was there. `soon`: nobody waits for it."""
+        ...
+
+    def get(self, name: str) -> bytes | None: ...
+
+    def saved(self) -> list[tuple[str, float]]:
+        """The names in order, each with the moment it was last saved, in seconds since 1970."""
+        ...
+
+    def drop(self, name: str) -> bool:
+        """Whether there was one."""
+        ...
+
+
+def shelf_of(store: object, kind: Kind) -> Shelf | None:
+    """None for a store beside which such documents are files."""
+    make = getattr(store, "shelf", None)
+    return None if make is None else make(kind)

@@ -268,13 +268,14 @@ class Session:
         self.keep = 0
         """Days after which records go; 0: never."""
 
-    def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
+    def begin(self, deadline: float) -> SqliteTables:
         """A transaction that writes: until it ends, no other process has one."""
         found = stamp(self._path)
         if self._open is None or found != self._stamp:
             self._reopen(found, deadline)
         assert self._open is not None
         connection, tables = self._open
+        BELL.hear()
         patiently(lambda: self._lock(connection), deadline, BELL.wait)
         self._notice_others(connection, tables)
         now = self._clock.now()
@@ -285,14 +286,15 @@ class Session:
             if self.keep:
                 keep_records(tables, self._clock, self.keep)
             self._tidied = now
-        return self._open
+        return tables
 
-    def begin_again(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
+    def begin_again(self, deadline: float) -> SqliteTables:
         """The same after a work failed before which nothing was done: nothing of it happens."""
         assert self._open is not None
         connection, tables = self._open
         roll_back(connection)
-        tables.refresh()
+        BELL.ring()
+        tables.start_over()
         self._tidied = self._tidied_before
         return self.begin(deadline)
 
@@ -308,6 +310,7 @@ class Session:
         assert self._open is not None
         connection, tables = self._open
         last = tables.head()
+        tables.write_all()
         connection.execute("COMMIT")
         BELL.ring()
         found = stamp(self._path)
@@ -328,6 +331,7 @@ class Session:
         self._stamp = self._tidied = None
         if self._open is not None:
             roll_back(self._open[0])
+        BELL.ring()
 
     def _reopen(self, found: Stamp, deadline: float) -> None:
         """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
@@ -351,33 +355,28 @@ class Session:
         self._open, self._stamp, self._file = (connection, tables), after, after.file
         self._others, self._tidied, self._most_told = -1, None, None
 
-    def _recognise(self, tables: SqliteTables) -> None:
-        """Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned."""
-        seq, last_hash = self._last
-        if seq:
-            entry = tables.entry(seq)
-            if tables.pruned()[0] < seq if entry is None else entry.hash != last_hash:
-                raise replaced(self._path, seq)
-
     def _notice_others(self, connection: sqlite3.Connection, tables: SqliteTables) -> None:
         (others,) = connection.execute("PRAGMA data_version").fetchone()
         if self._identity.key_was_touched():
             self._others = -1
         if others != self._others:
-            tables.refresh()
-            if version_of(connection, self._path) != VERSION:
+            if connection.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                version_of(connection, self._path)
                 raise empty(self._path)
-            self._recognise(tables)
-            moved = self._moved(tables)
+            # Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned.
+            seq, last_hash = self._last
+            found, said = tables.catch_up(seq)
+            if seq and (tables.pruned()[0] < seq if found is None else found != last_hash):
+                raise replaced(self._path, seq)
+            moved = self._moved(said)
             if self._others < 0 or moved:
                 self._identity.recognise(tables, self._origin.foreign or moved or self._rolled_back(tables))
                 if moved:  # on purpose: it is adopted
                     tables.put_meta("moved", "")
             self._others = others
 
-    def _moved(self, tables: SqliteTables) -> str:
+    def _moved(self, said: str) -> str:
         """Where it was moved to: whoever goes on writing here would be missing there."""
-        said = tables.meta("moved")
         if not said:
             return ""
         moved = json.decode(said)
@@ -553,17 +552,13 @@ class Writer:
         jobs = (*later, *batch)
         try:
             deadline = monotonic() + patience
-            connection, tables = self._session.begin(deadline)
+            tables = self._session.begin(deadline)
             jobs = (*jobs, *self._came_meanwhile(batch))
-            if jobs and not _perform(jobs[0], tables):
-                connection, tables = self._session.begin_again(deadline)
-            for job in jobs[1:]:
-                connection.execute("SAVEPOINT work")
-                if not _perform(job, tables):
-                    connection.execute("ROLLBACK TO work")
-                    tables.refresh()
-                if job is not jobs[-1]:  # the commit releases the last
-                    connection.execute("RELEASE work")
+            for job in jobs:
+                tables.begin_work(is_first=job is jobs[0])
+                if not _perform(job, tables) and not tables.take_back():
+                    tables = self._session.begin_again(deadline)
+                tables.end_work(is_last=job is jobs[-1])
             self._session.commit()
         except Exception as error:  # noqa: BLE001  whatever it is, nobody may wait for ever
             self._session.give_up()

@@ -499,8 +499,10 @@ def compact(path: str, connection: sqlite3.Connection) -> None:
 
 
 class Bell:
-    """Rung after each transaction, for those that wait for one: workers of one server have it in common, and go on as
-    soon as the database is free. Without it they sleep, and half of the time that two could use is lost."""
+    """Rung after each transaction: workers of one server have it in common, and go on as soon as the database is free.
+    Whoever hears it has the next turn; the others wait for the next ring. It is a hint and no lock: who hears nothing
+    for a moment tries all the same, so that one that was stopped or killed holds up nobody. Without it they sleep, and
+    half of the time that two could use is lost."""
 
     def __init__(self) -> None:
         self._ends: tuple[int, int] | None = None
@@ -514,18 +516,29 @@ class Bell:
             with suppress(BlockingIOError):  # nobody has waited for long
                 os.write(self._ends[1], b".")
 
+    def hear(self) -> None:
+        """Before the first try: who has rung it may take the next turn, where nobody else has."""
+        if self._ends is not None and not self._heard(self._ends[0]):
+            self.wait(_LONGEST_PAUSE)
+
     def wait(self, seconds: float) -> None:
-        """So long, or until it rings. What it rang earlier counts: then the database is looked at once too often."""
+        """So long, or until it rings and nobody else was faster."""
         if self._ends is None:
             sleep(seconds)
             return
         from select import POLLIN, poll  # late: Windows, which has no workers, has none
 
-        waiting = poll()
+        waiting, until = poll(), monotonic() + _LONGEST_PAUSE
         waiting.register(self._ends[0], POLLIN)
-        if waiting.poll(_LONGEST_PAUSE * 1000):
-            with suppress(BlockingIOError):  # another one was faster
-                os.read(self._ends[0], 4096)
+        while (left := until - monotonic()) > 0:
+            if waiting.poll(left * 1000) and self._heard(self._ends[0]):
+                return
+
+    def _heard(self, end: int) -> bool:
+        try:
+            return bool(os.read(end, 4096))  # rings that nobody needed count as one
+        except BlockingIOError:
+            return False
 
 
 BELL = Bell()

@@ -1,7 +1,7 @@
 """The tables of the store on one SQLite connection, inside a transaction that somebody else begins and ends.
 
-What was read is remembered until another connection writes or something is taken back (`refresh`): the number of
-statements is what a transaction costs.
+The number of statements is what a transaction costs. What was read is remembered until another connection writes or
+something is taken back (`refresh`, `catch_up`). Records, and which calls run, are written together at the end.
 """
 
 import os
@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
@@ -192,11 +193,98 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
 """In place of conditions that are gone: no call has such an argument."""
+_LEFT_BEHIND = (
+    "SELECT seq, run, coalesce((SELECT at < strftime('%Y-%m-%d %H:%M:%f', ?, '-1 day') FROM audit"
+    " WHERE audit.seq = running.seq), 1) FROM running WHERE run <> ? ORDER BY seq"
+)
+"""The calls of other runs, and whether a day has passed since each began: all at once, for a hook meets every call of
+which its host never tells the end."""
 _SPEND = (
     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (caller, day) DO UPDATE"
     " SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens"
 )
+_NEWS = """
+SELECT
+    (SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?),
+    top,
+    (SELECT CAST(hash AS BLOB) FROM audit WHERE seq = top),
+    NOT EXISTS (SELECT 1 FROM audit WHERE seq > ? AND kind NOT IN ('begin', 'end', 'proxied')),
+    (SELECT value FROM meta WHERE name = 'moved'),
+    (SELECT value FROM meta WHERE name = 'paused'),
+    (SELECT value FROM meta WHERE name = 'changes'),
+    (SELECT value FROM meta WHERE name = 'changed_by')
+FROM (SELECT max(seq) AS top FROM audit WHERE seq >= ?)
+"""
+"""In one statement: between two of them the other threads of the process want their turn."""
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
+
+_AT_ONCE = 16
+"""Rows that one statement writes: each number is a statement of its own, which is kept ready."""
+
+
+@cache
+def _rows(sql: str, row: str, count: int) -> str:
+    """
+    >>> _rows("INSERT INTO t VALUES {}", "(?, ?)", 2)
+    'INSERT INTO t VALUES (?, ?), (?, ?)'
+    """
+    return sql.format(", ".join([row] * count))
+
+
+class _Unwritten:
+    """Records and calls that run, until they are written; and how much of it is the present work's own, so that it
+    can be taken back."""
+
+    __slots__ = ("_own_row", "_own_run", "_saved", "has_savepoint", "is_written", "needs_savepoint", "rows", "running")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.running: list[tuple[int, str]] = []
+        """What became of each call: the run that it is in, or nothing where it has ended."""
+        self._own_row = self._own_run = 0
+        self._saved: tuple[list[tuple[Any, ...]], list[tuple[int, str]]] = [], []
+        """Of earlier works, and written behind the savepoint of the present one."""
+        self.needs_savepoint = False
+        self.has_savepoint = False
+        self.is_written = False
+        """Whether the present work has written anything."""
+
+    def begin(self, *, is_first: bool) -> None:
+        self._own_row, self._own_run = len(self.rows), len(self.running)
+        self.needs_savepoint, self.has_savepoint, self.is_written = not is_first, False, False
+
+    def end(self) -> None:
+        self.needs_savepoint = self.has_savepoint = False
+        self._saved = [], []
+        self._own_row, self._own_run = len(self.rows), len(self.running)
+
+    def take_back(self) -> None:
+        self.rows = [*self._saved[0], *self.rows[: self._own_row]]
+        self.running = [*self._saved[1], *self.running[: self._own_run]]
+
+    @property
+    def has_own(self) -> bool:
+        return len(self.rows) > self._own_row or len(self.running) > self._own_run
+
+    def statements(self) -> Iterator[tuple[str, list[Any]]]:
+        """All that is to be written, which is then no longer here."""
+        rows, running = self.rows, self.running
+        if self.has_savepoint:
+            self._saved[0].extend(rows[: self._own_row])
+            self._saved[1].extend(running[: self._own_run])
+        self.rows, self.running, self._own_row, self._own_run = [], [], 0, 0
+        last = dict(running)
+        begun = [one for one in last.items() if one[1]]
+        ended = [(seq,) for seq, run in last.items() if not run]
+        for sql, row, values in (
+            ("INSERT INTO audit VALUES {}", "(?, ?, ?, ?, ?, ?)", rows),
+            ("INSERT OR REPLACE INTO running VALUES {}", "(?, ?)", begun),
+            ("DELETE FROM running WHERE seq IN ({})", "?", ended),
+        ):
+            for start in range(0, len(values), _AT_ONCE):
+                some = values[start : start + _AT_ONCE]
+                yield _rows(sql, row, len(some)), [value for one in some for value in one]
 
 
 class SqliteTables:
@@ -217,6 +305,7 @@ class SqliteTables:
         self._touched: set[str] = set()
         """What is private and was put or may have to go: after the commit the rows say which."""
         self._do = connection.cursor().execute  # one cursor is enough: every answer is taken before the next question
+        self._kept = _Unwritten()
         self._marked = 0
         self._stops = Stops(EVERYWHERE)
         self._folder, self._stops_of_folder = "", Stops()
@@ -227,6 +316,61 @@ class SqliteTables:
         """Whether records were removed since the last commit, so that the file can be smaller."""
         self.refresh()
 
+    # Works: many share a transaction, and each can be taken back
+
+    def begin_work(self, *, is_first: bool) -> None:
+        """A first one needs no savepoint: what it has written is taken back with the transaction."""
+        self._kept.begin(is_first=is_first)
+
+    def end_work(self, *, is_last: bool) -> None:
+        if self._kept.has_savepoint and not is_last:  # the commit releases the last
+            self._do("RELEASE work")
+        self._kept.end()
+
+    def take_back(self) -> bool:
+        """Nothing of the present work happens. False where a first one has written: then nothing of all happens."""
+        kept = self._kept
+        if kept.has_savepoint:
+            self._do("ROLLBACK TO work")
+        elif kept.is_written:
+            return False
+        kept.take_back()
+        self.refresh()
+        return True
+
+    def start_over(self) -> None:
+        """The transaction was rolled back."""
+        self._kept = _Unwritten()
+        self.refresh()
+
+    def write_all(self) -> None:
+        """What was kept to be written together: before the commit, and before anybody looks for it."""
+        kept = self._kept
+        if kept.rows or kept.running:
+            if kept.has_own:
+                self._save()
+            for sql, values in kept.statements():
+                self._do(sql, values)
+
+    def _save(self) -> None:
+        """Before the present work writes anything."""
+        kept = self._kept
+        if kept.needs_savepoint:
+            self._do("SAVEPOINT work")
+            kept.needs_savepoint, kept.has_savepoint = False, True
+        kept.is_written = True
+
+    def _write(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        self._save()
+        return self._do(sql, values)
+
+    def _read(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        """Look for records, or for calls that run."""
+        self.write_all()
+        return self._do(sql, values)
+
+    # What was read
+
     def refresh(self) -> None:
         """Forget what was read."""
         self._head: tuple[int, bytes] | None = None
@@ -236,7 +380,23 @@ class SqliteTables:
         self._definitions: dict[str, str | None] = {}
         self._pause: tuple[Pause | None] | None = None
         self._begun: dict[int, bytes] = {}
-        """The calls that this connection has begun and not ended, with their hashes: nobody else has written since."""
+        """The calls that this connection has begun and not ended, with their hashes. Nobody else ends them while this
+        process lives; who removes records leaves one that says so."""
+
+    def catch_up(self, seq: int) -> tuple[bytes | None, str]:
+        """Another connection has written, the last record that is known being `seq`: its hash as it stands there now,
+        and where the store was moved to. What calls that began or ended cannot have changed is still known. Everything
+        else that is remembered changes together with a record of another kind."""
+        known, top, newest, are_calls, moved, paused, changes, by = self._do(_NEWS, (seq, seq, seq)).fetchone()
+        kept = self._any_refused, self._definitions, self._begun
+        self.refresh()
+        if are_calls and known is not None and top > seq:
+            self._any_refused, self._definitions, self._begun = kept
+        if top is not None:
+            self._head = top, newest
+        self._pause = (json.decode(paused, type=Pause) if paused else None,)
+        self._changes = changes or 0, by or ""
+        return known, moved or ""
 
     def wall(self) -> str:
         return self._clock.wall()
@@ -249,21 +409,21 @@ class SqliteTables:
         at = self._clock.wall()
         own = link(before, seq, kind, call, at, body)
         # bytes as an array: SQLite's module first asks others what to do with any other type
-        self._do("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", (seq, kind, call, at, bytearray(own), body.decode()))
+        self._kept.rows.append((seq, kind, _fits(call), at, bytearray(own), body.decode()))
         self._head = seq, own
         if kind == "end":
             self._begun.pop(call, None)
         return seq
 
     def entry(self, seq: int) -> AuditEntry | None:
-        row = self._do(f"{_ENTRIES} WHERE seq = ?", (seq,)).fetchone()
+        row = self._read(f"{_ENTRIES} WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else AuditEntry(*row)
 
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         first, last = self._between(after, until, since)
         while first < last:
             page = f"{_ENTRIES} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {_PAGE}"
-            rows = self._do(page, (first, last)).fetchall()
+            rows = self._read(page, (first, last)).fetchall()
             for row in rows:
                 if (since is None or row[3] >= since) and (until is None or row[3] < until):
                     yield AuditEntry(*row)
@@ -277,10 +437,10 @@ class SqliteTables:
         if since is not None:
             few = last - after <= _FEW  # then they are read themselves: the index has every record since that time
             only = f"seq > {int(after)} AND +at" if few else "at"
-            (least,) = self._do(f"SELECT min(seq) FROM audit WHERE {only} >= ?", (since,)).fetchone()
+            (least,) = self._read(f"SELECT min(seq) FROM audit WHERE {only} >= ?", (since,)).fetchone()
             first = last if least is None else max(after, least - 1)
         if until is not None:
-            (most,) = self._do("SELECT max(seq) FROM audit WHERE at < ?", (until,)).fetchone()
+            (most,) = self._read("SELECT max(seq) FROM audit WHERE at < ?", (until,)).fetchone()
             last = first if most is None else most
         return first, last
 
@@ -292,34 +452,34 @@ class SqliteTables:
         values: tuple[str | int, ...] = kinds
         if before is not None:
             only, values = f"{only} {'AND' if only else 'WHERE'} seq < ?", (*kinds, before)
-        rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*values, max(0, count))).fetchall()
+        rows = self._read(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*values, max(0, count))).fetchall()
         return [AuditEntry(*row) for row in rows]
 
     def belonging(self, seq: int) -> list[AuditEntry]:
-        rows = self._do(f"{_ENTRIES} WHERE call = ? AND call > 0 ORDER BY seq", (seq,)).fetchall()
+        rows = self._read(f"{_ENTRIES} WHERE call = ? AND call > 0 ORDER BY seq", (seq,)).fetchall()
         return [AuditEntry(*row) for row in rows]
 
     def is_open(self, seq: int, hash: bytes) -> bool:
         if self._begun.get(seq) == hash:
             return True
-        return self._do(_IS_OPEN, (seq, bytearray(hash), seq)).fetchone() is not None
+        return self._read(_IS_OPEN, (seq, bytearray(hash), seq)).fetchone() is not None
 
     def head(self) -> tuple[int, bytes]:
         if self._head is None:
-            row = self._do("SELECT seq, CAST(hash AS BLOB) FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
+            row = self._read("SELECT seq, CAST(hash AS BLOB) FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
             self._head = found = row or self.pruned()
             return found
         return self._head
 
     def oldest(self) -> int:
-        return self._do("SELECT min(seq) FROM audit").fetchone()[0] or 0
+        return self._read("SELECT min(seq) FROM audit").fetchone()[0] or 0
 
     def last_through(self, seq: int) -> AuditEntry | None:
-        row = self._do(f"{_ENTRIES} WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
+        row = self._read(f"{_ENTRIES} WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
         return None if row is None else AuditEntry(*row)
 
     def last_before(self, moment: str) -> int:
-        (young,) = self._do("SELECT min(seq) FROM audit WHERE at >= ?", (moment,)).fetchone()
+        (young,) = self._read("SELECT min(seq) FROM audit WHERE at >= ?", (moment,)).fetchone()
         return self.head()[0] if young is None else young - 1
 
     def chains(self) -> None:
@@ -348,9 +508,10 @@ class SqliteTables:
             self._rollup = None
 
     def remove_through(self, seq: int) -> int:
+        self.write_all()
         last, last_hash = self.head()
         entry = self.entry(seq) if seq < last else None
-        removed = self._do("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
+        removed = self._write("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
         self._begun.clear()
         if removed:
             self.frees = True
@@ -360,8 +521,9 @@ class SqliteTables:
         return removed
 
     def rewrite(self, seq: int, body: bytes) -> None:
-        self._do("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
-        self._do("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
+        self.write_all()
+        self._write("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
+        self._write("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
 
     def pruned(self) -> tuple[int, bytes]:
         """Number and hash of the last record that was removed; (0, START) when none was."""
@@ -371,32 +533,23 @@ class SqliteTables:
 
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:
         run = ELSEWHERE if elsewhere else self._runs.id
-        self._do("INSERT OR REPLACE INTO running VALUES (?, ?)", (seq, run))
+        self._kept.running.append((_fits(seq), run))
         if self._head is not None and self._head[0] == seq and len(self._begun) < _REMEMBERED:
             self._begun[seq] = self._head[1]
 
     def ended(self, seq: int) -> None:
-        self._do("DELETE FROM running WHERE seq = ?", (seq,))
+        self._kept.running.append((_fits(seq), ""))
 
     def running(self) -> list[int]:
-        rows = self._do("SELECT seq, run FROM running ORDER BY seq").fetchall()
+        rows = self._read("SELECT seq, run FROM running ORDER BY seq").fetchall()
         alive = {run for run in {run for _, run in rows} if run == ELSEWHERE or self._runs.alive(run)}
         return [seq for seq, run in rows if run in alive]
 
     def left_behind(self) -> list[int]:
         """The calls of runs that are dead, and those of which no host has told the end for a day."""
-        rows = self._do("SELECT seq, run FROM running WHERE run <> ? ORDER BY seq", (self._runs.id,)).fetchall()
-        if not rows:
-            return []
-        dead = {run for run in {run for _, run in rows} if run != ELSEWHERE and not self._runs.alive(run)}
-        return [seq for seq, run in rows if run in dead or (run == ELSEWHERE and self._is_old(seq))]
-
-    def _is_old(self, seq: int) -> bool:
-        (old,) = self._do(
-            "SELECT coalesce((SELECT at < strftime('%Y-%m-%d %H:%M:%f', ?, '-1 day') FROM audit WHERE seq = ?), 1)",
-            (self.wall(), seq),
-        ).fetchone()
-        return bool(old)
+        rows = self._read(_LEFT_BEHIND, (self.wall(), self._runs.id)).fetchall()
+        dead = {run for run in {run for _, run, _ in rows} if run != ELSEWHERE and not self._runs.alive(run)}
+        return [seq for seq, run, old in rows if run in dead or (run == ELSEWHERE and old)]
 
     # Windows
 
@@ -429,7 +582,7 @@ class SqliteTables:
     def mark(self, scope: str, call: int, at: int | None = None) -> int:
         now = self._clock.now() if at is None else at
         top = self._top(scope) + 1
-        self._do("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
+        self._write("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
         self._tops[scope] = top
         if scope.startswith(_REFUSED):
             self._any_refused = True
@@ -442,7 +595,7 @@ class SqliteTables:
     def purge(self, now: int) -> None:
         """Remove starts older than an hour, some at a time. Those that are left have numbers in a row."""
         old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
-        self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
+        self._write(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
 
     def spent(self, caller: str) -> Spent:
         day = self.wall()[:10]
@@ -451,8 +604,8 @@ class SqliteTables:
 
     def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
         day = self.wall()[:10]
-        self._do("DELETE FROM spent WHERE caller = ? AND day < ?", (caller, day))
-        self._do(_SPEND, (caller, day, calls, tokens))
+        self._write("DELETE FROM spent WHERE caller = ? AND day < ?", (caller, day))
+        self._write(_SPEND, (caller, day, calls, tokens))
 
     def spending(self) -> list[Spent]:
         rows = self._do(
@@ -466,7 +619,7 @@ class SqliteTables:
         return self._do(which, (self._clock.now() - HOUR,)).fetchall()
 
     def forget(self, scope: str) -> None:
-        self._do("DELETE FROM windows WHERE scope = ?", (scope,))  # its numbers go on, or start again: both will do
+        self._write("DELETE FROM windows WHERE scope = ?", (scope,))  # its numbers go on, or start again: both will do
 
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
         return self._do(
@@ -505,7 +658,7 @@ class SqliteTables:
         return self._do("SELECT tool, definition FROM definitions").fetchall()
 
     def pin(self, tool: str, definition: str) -> None:
-        self._do("INSERT OR REPLACE INTO definitions VALUES (?, ?)", (tool, definition))
+        self._write("INSERT OR REPLACE INTO definitions VALUES (?, ?)", (tool, definition))
         self._definitions[tool] = definition
 
     # Approvals and grants
@@ -521,7 +674,7 @@ class SqliteTables:
         if approval.status in _OPEN and approval.canonical:
             self._private.put(name, approval.canonical, approval.details)
             approval = replace(approval, canonical="", details="")
-        self._do(_PUT_APPROVAL, astuple(approval))
+        self._write(_PUT_APPROVAL, astuple(approval))
 
     def _approval(self, row: Any) -> Approval:
         """With what is kept beside the database, as long as it is needed. One that somebody has taken away stays
@@ -566,12 +719,12 @@ class SqliteTables:
             self._private.put(_grant_name(grant.id), where, grant.note)
             where, grant = "", replace(grant, note="")
         name, caller, tool, _, *rest = astuple(grant)
-        self._do(_PUT_GRANT, (name, caller, tool, where, *rest))
+        self._write(_PUT_GRANT, (name, caller, tool, where, *rest))
 
     def drop_grant(self, id: str) -> None:
         self.withdraws = True
         self._touched.add(_grant_name(id))
-        self._do("DELETE FROM grants WHERE id = ?", (id,))
+        self._write("DELETE FROM grants WHERE id = ?", (id,))
 
     def all_grants(self) -> list[Grant]:
         rows = self._do(f"{_GRANTS} WHERE n > ? ORDER BY n", (self._since.grants,)).fetchall()
@@ -640,11 +793,11 @@ class SqliteTables:
     # Tokens
 
     def put_token(self, token: Token) -> None:
-        self._do(_PUT_TOKEN, astuple(token))
+        self._write(_PUT_TOKEN, astuple(token))
 
     def drop_token(self, id: str) -> None:
         self.withdraws = True
-        self._do("DELETE FROM tokens WHERE id = ?", (id,))
+        self._write("DELETE FROM tokens WHERE id = ?", (id,))
 
     def tokens(self) -> list[Token]:
         return [Token(*row) for row in self._do(_TOKENS, (self._since.tokens,)).fetchall()]
@@ -652,11 +805,11 @@ class SqliteTables:
     # People
 
     def put_credential(self, credential: Credential) -> None:
-        self._do(_PUT_CREDENTIAL, astuple(credential))
+        self._write(_PUT_CREDENTIAL, astuple(credential))
 
     def drop_credential(self, id: str) -> None:
         self.withdraws = True
-        self._do("DELETE FROM credentials WHERE id = ?", (id,))
+        self._write("DELETE FROM credentials WHERE id = ?", (id,))
 
     def credentials(self) -> list[Credential]:
         return [Credential(*row) for row in self._do(_CREDENTIALS, (self._since.credentials,)).fetchall()]
@@ -668,7 +821,7 @@ class SqliteTables:
         return None if row is None else row[0]
 
     def put_meta(self, name: str, value: int | str | bytes) -> None:
-        self._do(_PUT_META, (name, value))
+        self._write(_PUT_META, (name, value))
 
     def latest(self) -> int:
         """The latest monotonic time at which anything was written."""
@@ -678,10 +831,19 @@ class SqliteTables:
 
     def shift(self, by: int, now: int, until: int | None) -> None:
         """Move all monotonic times: what was, to before `now`; what will be, to before `until` where that is given."""
-        self._do("UPDATE windows SET at = min(at + ?, ?)", (by, now))
-        self._do("UPDATE approvals SET asked_at = min(asked_at + ?, ?)", (by, now))
+        self._write("UPDATE windows SET at = min(at + ?, ?)", (by, now))
+        self._write("UPDATE approvals SET asked_at = min(asked_at + ?, ?)", (by, now))
         for table in ("approvals", "grants"):
-            self._do(f"UPDATE {table} SET expires_at = min(expires_at + ?, ifnull(?, expires_at + ?))", (by, until, by))
+            self._write(
+                f"UPDATE {table} SET expires_at = min(expires_at + ?, ifnull(?, expires_at + ?))", (by, until, by)
+            )
+
+
+def _fits(number: int) -> int:
+    """One that SQLite cannot hold is a mistake of this work alone: it must not be found when all are written."""
+    if abs(number) >> 63:
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+    return number
 
 
 def _approval_name(id: str) -> str:

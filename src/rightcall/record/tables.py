@@ -8,6 +8,7 @@ what they mean together (admitting a call, answering an approval, pruning) is wr
 import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -28,6 +29,8 @@ from rightcall.policy.types import (
 
 if TYPE_CHECKING:
     from rightcall.record.rollup.rollup import Rollup
+
+T = TypeVar("T")
 
 # ── entries ──
 # What the records of the audit hold, by kind, as JSON. Everything a model wrote is redacted before it comes here.
@@ -87,9 +90,8 @@ UNASKED = Inputs(unasked=True)
 NO_IDENTITY: Final = ("", "")
 
 
-class CallBody(Struct, frozen=True, omit_defaults=True):
-    """`begin`, `refused`, `waiting` and `proxied`: who wanted what, what was made of it, and what was decided by which
-    rule."""
+class CallFacts(Struct, frozen=True, omit_defaults=True):
+    """Who wanted what, what was made of it, and what was decided by which rule."""
 
     caller: str
     tool: str
@@ -133,6 +135,11 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """how often the model was asked again,"""
     taught: bool = False
     """and whether it was told of the tools in its prompt."""
+
+
+class CallBody(CallFacts, frozen=True, omit_defaults=True):
+    """`begin`, `refused`, `waiting` and `proxied`."""
+
     now: int = 0
     """When it was decided, by the monotonic clock that limits and expiry go by."""
     order: dict[str, int] = {}
@@ -197,11 +204,21 @@ class NoteBody(Struct, frozen=True, omit_defaults=True):
     erased: bool = False
 
 
+def reader_of(kind: type[T]) -> Callable[[bytes], T]:
+    """Reads a body of this kind. The decoder is made for the first one: many a process only writes."""
+
+    @cache
+    def decoder() -> json.Decoder[T]:
+        return json.Decoder(kind)
+
+    return lambda body: decoder().decode(body)
+
+
 encode = json.Encoder().encode
-read_call = json.Decoder(CallBody).decode
-read_end = json.Decoder(EndBody).decode
-read_answer = json.Decoder(AnswerBody).decode
-read_note = json.Decoder(NoteBody).decode
+read_call = reader_of(CallBody)
+read_end = reader_of(EndBody)
+read_answer = reader_of(AnswerBody)
+read_note = reader_of(NoteBody)
 
 
 # ── chain ──
@@ -299,8 +316,6 @@ def written(seconds: float) -> str:
     """A moment (seconds since 1970) as the audit writes it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
-
-T = TypeVar("T")
 
 EntryKind = Literal[
     "begin",  # a call was admitted and may now run

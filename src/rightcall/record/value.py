@@ -17,9 +17,8 @@ from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder
 
 from rightcall.base.text import estimate
-from rightcall.record.calls import LIFTED, PeriodSlots, counted_as
+from rightcall.record.calls import LIFTED, UNDONE, PeriodSlots, counted_as, rule_of
 from rightcall.record.counts import Part, Tally
-from rightcall.record.fates import UNDONE, rule_of
 from rightcall.record.rollup.periods import count_window
 from rightcall.record.tables import Tables
 

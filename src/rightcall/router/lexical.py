@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from msgspec import Struct, json
 
+from rightcall.base.json.marks import is_object
 from rightcall.catalog.sources import flatten, read_definitions
 from rightcall.catalog.tidy import as_list, as_schema, parts
 
@@ -112,23 +113,19 @@ def _text(value: object) -> str:
 
 def _arguments(schema: dict[str, Any], depth: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every named argument with its schema, those inside others after them."""
-    if depth == 0 and schema and not (schema.keys() & _SCHEMA_WORDS) and all(map(_is_dict, schema.values())):
+    if depth == 0 and schema and not (schema.keys() & _SCHEMA_WORDS) and all(map(is_object, schema.values())):
         schema = {"properties": schema}  # a bare table of arguments
     if depth > DEEPEST:
         return
     inner: list[dict[str, Any]] = []
     for keyword, key, part in parts(schema):
-        if isinstance(part, bool) or not _is_dict(part):
+        if isinstance(part, bool) or not is_object(part):
             continue
         if keyword == "properties":
             yield str(key), part
         inner.append(part)
     for part in inner:
         yield from _arguments(part, depth + 1)
-
-
-def _is_dict(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def name_words(name: str) -> list[str]:
@@ -303,20 +300,6 @@ def stem(word: str) -> str:
         return word
     doubled = not instead and len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "lsz"
     return cut[:-1] if doubled else cut
-
-
-def short_text(fields: Fields) -> str:
-    """Name and description as a sentence, for what it means."""
-    return f"{' '.join(_PIECE.findall(fields.name))}. {fields.description}"
-
-
-def long_text(fields: Fields) -> str:
-    """The same with every argument."""
-    return " ".join((short_text(fields), *(argument_text(name, text) for name, text in fields.arguments)))
-
-
-def argument_text(name: str, text: str) -> str:
-    return f"{name.replace('_', ' ')}: {text}"
 
 
 # ── how common words are ──

@@ -43,6 +43,11 @@ class Intent(Struct, frozen=True):
     why: tuple[str, ...] = ()
     """The evidence, in words for a person."""
 
+    @property
+    def final(self) -> bool:
+        """Whether no model is asked any more: the answer is "none", and sure."""
+        return self.answer == "none" and self.sure
+
 
 class Candidate(Struct, frozen=True):
     """A tool that may be the right one."""

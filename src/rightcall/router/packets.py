@@ -31,7 +31,8 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, PacketError, StoreError, Unreadable
-from rightcall.record.shelf import Shelf, shelf_of
+from rightcall.models.replies import Model, ask, asker, failure_of, options_taken
+from rightcall.record.notes import Shelf, shelf_of
 from rightcall.record.tables import SystemClock
 from rightcall.router.packet import (
     PACKET_VERSION,
@@ -50,7 +51,6 @@ from rightcall.tools.functions import Gatherer
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
-    from rightcall.models.replies import Model
     from rightcall.router.lexical import ToolText
 
 # ── ids ──
@@ -330,14 +330,16 @@ class Listed(Struct, frozen=True):
 
 
 def new_packet(
-    request: str, *, session: str = "", caller: str = "default", tools: Iterable[str] = (), limit: int = 3
-) -> Packet:
-    """A request at its very beginning. `limit` is how often it may be reinjected, `tools` what it may choose from."""
+    request: str, *, session: str = "", caller: str = "default", tools: Iterable[str] = (), limit: int = 3,
+    created: str = "",
+) -> Packet:  # fmt: skip
+    """A request at its very beginning. `limit` is how often it may be reinjected, `tools` what it may choose from, and
+    `created` the moment, as a clock writes it; now, where none is given."""
     for name, value in (("request", request), ("session", session), ("caller", caller)):
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
             raise PacketError(f"`{name}` must be a text, not {type(value).__name__}")
     return Packet(
-        Header(new_id(), session, caller, SystemClock().wall()),
+        Header(new_id(), session, caller, created or SystemClock().wall()),
         Content(request),
         context=PacketContext(tuple(tools)),
         tool_routing=ToolRouting(max_reinjections=limit),
@@ -634,7 +636,6 @@ wording, length and detail. Answer with a JSON list of ten texts and nothing els
 async def ask_for_requests(model: "Model", tool: "ToolText", gate: "Gate") -> Requests:
     """What a model writes for one tool. Raises ModelError: `unreadable` where it answered, but with no such list."""
     from rightcall.gate.repair.arguments import loads
-    from rightcall.models.replies import ask, asker, failure_of, options_taken
     from rightcall.router.choose import taken_apart
 
     definition = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

@@ -17,7 +17,7 @@ from rightcall.base.text import escaped, estimate, render_json
 from rightcall.executor.messages import neutral
 from rightcall.models.replies import Failed, Model, describe_failure, options_taken, turn_of
 from rightcall.policy.settings import RouterSettings
-from rightcall.router import choose
+from rightcall.router import prompts
 from rightcall.router.cleaning import Cleaner
 from rightcall.router.packet import (
     Budget,
@@ -127,6 +127,7 @@ _PATIENCE = 2
 """So many times the tokens that an answer may have are let through: they are estimated, and servers count otherwise."""
 _LONGEST = 2000
 _WAITS = ("awaiting_confidence", "awaiting_approval")
+VAIN_YES = "A yes that approves nothing"
 
 
 class _Answer(Struct):
@@ -155,7 +156,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         return
     asks = packet.intent.user_intent == "ask_back"
     missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
-    messages = choose.ask_back(packet, missing) if asks else choose.answer(packet, why_no_result(packet))
+    messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
     question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
     async with aclosing(_ask_in_words(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
@@ -194,7 +195,7 @@ async def _ask_in_words(
         answer.calls += cleaner.calls
         if answer.text.strip() or answer.failed is not None:
             return
-        question = question.after("(a tool call)" if answer.calls else "", choose.IN_WORDS)
+        question = question.after("(a tool call)" if answer.calls else "", prompts.IN_WORDS)
 
 
 async def _pieces(
@@ -280,12 +281,26 @@ def waiting_for(packet: Packet) -> str:
         else f"{_line(selected.tool_name)} with {neutral(render_json(selected.params, _LONGEST))}"
     )
     if routing.execution_status == "awaiting_approval":
-        return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
+        why = f" Nobody has yet: {_line(packet.status.why)}." if was_said_yes(packet) else ""
+        return (
+            f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')}).{why}"
+        )
     unsure = f" The review says: “{_line(routing.review_reasoning)}”" if routing.review_reasoning else ""
     return (
         f"I would run {call}, but I am not sure enough that it is right "
         f"(confidence {routing.confidence:.2f}).{unsure} Shall I?"
     )
+
+
+def was_said_yes(packet: Packet) -> bool:
+    """Whether the last that happened was a yes that approves nothing."""
+    log = packet.reasoning.reflection_log
+    return bool(log) and log[-1].summary.startswith(VAIN_YES)
+
+
+def is_shown_whole(params: dict[str, Any]) -> bool:
+    """Whether `waiting_for` leaves nothing of these arguments out: only then a yes can be to all of them."""
+    return render_json(params, _LONGEST) == render_json(params, 10 * _LONGEST)
 
 
 def question_for(missing: tuple[str, ...]) -> str:

@@ -12,13 +12,13 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object
-from rightcall.base.text import render_json
+from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.repair.arguments import loads
 from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
-from rightcall.router import choose
+from rightcall.router import prompts
 from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words
 from rightcall.router.packet import (
     Budget,
@@ -64,6 +64,9 @@ _LEAST, _MOST = 0.001, 0.999
 _READ = frozenset(("read",))
 _LIKELY, _SURE_REPAIR = 0.5, 0.9
 """From where on something measured is worth a word to the reviewer."""
+_UNLIKELY = 0.2
+"""Below this a request hardly needs a tool. Of a call that only reads it is not said: a needless look does no harm, and
+what was measured is wrong more often than the model that has read the request."""
 
 
 class Evidence(Struct, frozen=True):
@@ -155,12 +158,13 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     if selected is None:
         return packet
     taken = start_step()
+    tool = gate.catalog.get(selected.tool_name)
     question = RouterQuestion(
-        choose.review(packet, selected, gate.catalog.get(selected.tool_name), doubts_of(packet)),
+        prompts.review(packet, selected, tool, doubts_of(packet, tool), _others(packet, selected, gate)),
         settings.review_tokens,
         settings.review_temperature,
         settings.top_p,
-        choose.REVIEW_SCHEMA,
+        prompts.REVIEW_SCHEMA,
     )
     said, tokens = await _ask_for_review(question, gate, model, budget_of(packet, settings, taken))
     taken = taken.plus(tokens)
@@ -182,7 +186,7 @@ async def _ask_for_review(
     said = _read(told)
     if said.approved is not None or not _seems_to_approve(told.text):
         return said, reply.tokens
-    again = await put(model, question.after(told.text, choose.ONLY_JSON), budget, reply.tokens)
+    again = await put(model, question.after(told.text, prompts.ONLY_JSON), budget, reply.tokens)
     tokens = reply.tokens + again.tokens
     return (said if again.failed is not None else _read(taken_apart(gate, again.written))), tokens
 
@@ -240,14 +244,21 @@ def only_reads(tool: Tool | None) -> bool:
     return tool is not None and tool.effects <= _READ and tool.rules.batch is None
 
 
-def doubts_of(packet: Packet) -> list[str]:
-    """What was measured without a model and speaks against the choice, for the reviewer to look at."""
+def _others(packet: Packet, selected: SelectedTool, gate: "Gate") -> list[Tool]:
+    """The nearest tools beside the selected one."""
+    names = [one.name for one in packet.tool_routing.candidates if one.name != selected.tool_name]
+    return [gate.catalog.tools[name] for name in names if name in gate.catalog.tools][: prompts.MOST_OTHERS]
+
+
+def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
+    """What was measured without a model and speaks against the choice of this tool, for the reviewer to look at."""
     selected, detected = packet.tool_routing.selected_tool, packet.intent.detected
     if selected is None or detected is None:
         return []
     ranked, known = _still_open(packet, selected), packet.tool_routing.evidence
     doubts: list[str] = []
-    if detected.probability < _LIKELY and not any(True for _ in results_of(packet)):
+    is_first = not any(True for _ in results_of(packet))
+    if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
     if detected.missing:
         doubts.append(f"the request does not seem to say: {', '.join(detected.missing)}")
@@ -436,7 +447,8 @@ def decide(packet: Packet, settings: RouterSettings, clearances: Clearances, too
         )
     found = weigh_packet(packet, reads=only_reads(tool))
     packet = with_routing(packet, confidence=found.confidence, evidence=found.parts)
-    sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
+    shown = told_apart(found.confidence, settings.threshold)
+    sure = f"{shown}, {settings.threshold:g} is due"
     if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
         clearances.give(call)
         packet = with_state(with_routing(packet, execution_status="approved"), "processing")
@@ -447,7 +459,7 @@ def decide(packet: Packet, settings: RouterSettings, clearances: Clearances, too
         summary = f"Tool {selected.tool_name} waits for the user: {why}"
     else:
         packet = with_state(with_routing(packet, execution_status="skipped"), "processing", why)
-        summary = f"Tool {selected.tool_name} skipped due to low confidence ({found.confidence:.2f})"
+        summary = f"Tool {selected.tool_name} skipped due to low confidence ({shown})"
     return log_step(
         with_routing(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence
     )

@@ -22,6 +22,9 @@ from msgspec.structs import replace
 from rightcall import suggest
 from rightcall.base.telemetry.spans import Telemetry, telemetry_for
 from rightcall.errors import ConfigError
+from rightcall.policy.settings import RouterSettings
+from rightcall.record.notes import Confirmation
+from rightcall.router.choose import select
 from rightcall.router.lexical import STOP_WORDS, ToolText, names_value, stem
 from rightcall.router.packet import (
     Candidate,
@@ -39,20 +42,27 @@ from rightcall.router.packet import (
     with_routing,
     with_state,
 )
+from rightcall.router.packets import arguments_of, new_packet
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
+from rightcall.router.review import SHOWN, Clearances, call_of, decide, marking, review
 from rightcall.router.slots import FILLED, Values, filled_shares
-from rightcall.router.toolset import Toolset
-from rightcall.router.trip import follow_models, follow_trip
+from rightcall.router.toolset import Hit, Toolset
+from rightcall.router.trip import (
+    Pieces,
+    Trip,
+    execute,
+    follow_models,
+    follow_trip,
+    inject,
+    refuse_packet,
+    resume_trip,
+    routed_note,
+)
 from rightcall.router.vectors import embed_request
 
 if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask
     from rightcall.gate.gate import Gate
-    from rightcall.policy.settings import RouterSettings
-    from rightcall.record.notes import Confirmation
-    from rightcall.router.review import Clearances
-    from rightcall.router.toolset import Hit
-    from rightcall.router.trip import Pieces, Trip
 
 STEPS = ("needs_tool", "candidates", "detect", "find", "select", "review", "execute", "inject", "respond")
 """What a program may replace, by a keyword of its name or in a subclass. `decide`, which clears a call to run, is not
@@ -77,8 +87,6 @@ class Answered(Struct, frozen=True):
 
 def _no_option(name: str) -> str:
     """What to say of a keyword that the router does not take."""
-    from rightcall.policy.settings import RouterSettings
-
     if name in STEPS:
         return f"`{name}` is a step of the router, so it must be a function"
     if name in RouterSettings.__struct_fields__:
@@ -89,7 +97,7 @@ def _no_option(name: str) -> str:
 
 def _is_final(found: Intent) -> bool:
     """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
-    return found.answer == "call" or (found.answer == "none" and found.sure)
+    return found.answer == "call" or found.final
 
 
 class Packets(Protocol):
@@ -130,7 +138,7 @@ class Router:
         for name, step in steps.items():
             if name not in STEPS or not callable(step):
                 raise ConfigError(_no_option(name))
-            setattr(self, name, self._marking(step) if name == "review" else step)
+            setattr(self, name, marking(step, self.clearances) if name == "review" else step)
         if models is not None:
             _ = self.models  # what is wrong with them is said at once
 
@@ -193,8 +201,6 @@ class Router:
 
     def stream(self, text: str, session: str = "", caller: str | None = None) -> AnswerStream:
         """The same in pieces: `async for piece in router.stream(text)`; then `stream.packet` is the packet."""
-        from rightcall.router.trip import Trip
-
         trip = Trip(self, self.open(text, session, caller))
         return AnswerStream(trip, trip.run())
 
@@ -202,15 +208,14 @@ class Router:
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> Answered:
         """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
-        that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        that tells more; `by` names the person, for the audit, and where the policy wants a person's approval, that yes
+        is one. Nothing that stands in a packet lets anything run."""
         return await self.resuming(packet, said, caller=caller, by=by).whole()
 
     def resuming(
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> AnswerStream:
         """The same in pieces."""
-        from rightcall.router.trip import Trip, resume_trip
-
         if packet.header.caller != (caller or self.caller):
             raise ConfigError(f"`caller`: this request is of {packet.header.caller!r:.60}; go on in that caller's name")
         trip = Trip(self, packet)
@@ -220,11 +225,13 @@ class Router:
 
     def open(self, text: str, session: str = "", caller: str | None = None) -> Packet:
         """A packet for a request."""
-        from rightcall.router.packets import new_packet
-
         who = caller or self.caller
         names = self._tools.offer(who).by_name
-        return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
+        executor = self._tools.executor
+        return new_packet(
+            text, session=session, caller=who, tools=names, limit=self.settings.reinjections,
+            created=executor.wall() if executor is not None else "",
+        )  # fmt: skip
 
     def detect(self, packet: Packet) -> Packet:
         """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
@@ -254,14 +261,10 @@ class Router:
 
     async def select(self, packet: Packet) -> Packet:
         """A light model chooses one of the candidates, or none."""
-        from rightcall.router.choose import select
-
         return await select(packet, self._gate(packet), self.models.selecting, self.settings)
 
     async def review(self, packet: Packet) -> Packet:
         """The prime model says what it thinks of the choice."""
-        from rightcall.router.review import call_of, review
-
         call = call_of(packet)
         packet = await review(packet, self._gate(packet), self.models.answering, self.settings)
         self.clearances.reviewed(call, packet)
@@ -269,16 +272,12 @@ class Router:
 
     def decide(self, packet: Packet) -> Packet:
         """Whether all evidence together is enough. Only what was decided here, by this router, can run."""
-        from rightcall.router.review import decide
-
         selected = packet.tool_routing.selected_tool
         tool = self._gate(packet).catalog.get(selected.tool_name) if selected is not None else None
         return decide(packet, self.settings, self.clearances, tool)
 
     async def execute(self, packet: Packet) -> Packet:
         """Run the selected call, under the policy, once it is decided that it may."""
-        from rightcall.router.trip import execute, refuse_packet
-
         cleared = self.clearances.use(packet)
         if cleared is None:
             return refuse_packet(packet, "the call was not reviewed and cleared here, so it may not run", start_step())
@@ -287,8 +286,6 @@ class Router:
 
     def inject(self, packet: Packet) -> Packet:
         """The result of the call goes into the packet."""
-        from rightcall.router.trip import inject
-
         return inject(packet)
 
     async def respond(self, packet: Packet) -> Packet:
@@ -304,8 +301,6 @@ class Router:
     @property
     def clearances(self) -> Clearances:
         if self._clearances is None:
-            from rightcall.router.review import Clearances
-
             self._clearances = Clearances()
         return self._clearances
 
@@ -322,18 +317,9 @@ class Router:
                 else:
                     trip.packet = part
 
-    def _marking(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        from rightcall.router.review import marking
-
-        return marking(step, self.clearances)
-
     async def note(self, packet: Packet, decision: str, by: str = "") -> None:
         """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
         Raises StoreError when it cannot be recorded."""
-        from rightcall.router.packets import arguments_of
-        from rightcall.router.review import SHOWN, call_of
-        from rightcall.router.trip import routed_note
-
         asks = packet.tool_routing.execution_status == "awaiting_confidence"
         executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
@@ -345,9 +331,6 @@ class Router:
         """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
         can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
         from rightcall.record.memory import MemoryStore
-        from rightcall.router.packets import arguments_of
-        from rightcall.router.review import SHOWN
-        from rightcall.router.trip import routed_note
 
         executor = await self._tools.running()
         if executor is None:
@@ -359,6 +342,13 @@ class Router:
         if counts == "confirmed":
             await executor.note_routing(told, arguments, call)
         return counts
+
+    async def approve(self, packet: Packet, by: str) -> str | None:
+        """A person's yes to the call that a packet waits with, as an approval; returns why it is none."""
+        from rightcall.router.trip import approve
+
+        executor = await self._tools.running()
+        return None if executor is None else await approve(executor, packet, by)
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak

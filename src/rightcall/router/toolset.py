@@ -43,6 +43,7 @@ from rightcall.router.lexical import (
 from rightcall.router.packets import shipped_examples, with_written
 from rightcall.router.ranking import FEW, Ranker
 from rightcall.router.ranking import FOUND as FOUND_OF_MANY
+from rightcall.router.vectors import Table, rows_of
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ class ToolIndex:
         self._lexicon = Lexicon()
         self._table = None
         if vectors.available() if meaning is None else meaning:
-            from rightcall.router.vectors import Table  # late: it needs the extra
-
             self._table = Table(self._lexicon)
         self.add_all(tools)
 
@@ -192,8 +191,6 @@ class ToolIndex:
     def _embedded(self, tools: Sequence[ToolText]) -> Any:
         if self._table is None or not tools:
             return None
-        from rightcall.router.vectors import rows_of
-
         return rows_of([fields_of(tool) for tool in tools])
 
     def _put(self, tool: ToolText) -> int:
@@ -346,10 +343,8 @@ class FollowingIndex:
     def rank(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
         """The same in the order of the router, which knows the examples of requests too; a tool that only they speak
         for is found as well."""
-        from rightcall.router.ranking import FEW, FOUND, Ranker  # late: a search alone needs no ranking
-
         self._ranker = self._ranker or Ranker()
-        found = {hit.name: hit for hit in self.search(text, max(limit, FOUND), wanted)}
+        found = {hit.name: hit for hit in self.search(text, max(limit, FOUND_OF_MANY), wanted)}
         pool = [tool for name, tool in self._known.items() if wanted(name)]
         hits = None
         if len(pool) > FEW:
@@ -428,7 +423,7 @@ class Toolset:
         self._alone = Lock()
         self._known = tools is not None
         self.ranker = Ranker()
-        if not _is_tools(tools):
+        if not (tools is None or isinstance(tools, (Mapping, list, tuple, str, PathLike)) or callable(tools)):
             self.executor = _executor(tools, policy, ask)
         else:
             self._policy = load_policy(policy)
@@ -540,10 +535,6 @@ def _offered(executor: Executor, caller: str) -> list[ToolText]:
         replace(one, examples=known[one.name].examples) if one.name in known else one
         for one in tool_texts(executor.definitions(caller, "mcp"))
     ]
-
-
-def _is_tools(tools: Any) -> bool:
-    return tools is None or isinstance(tools, (Mapping, list, tuple, str, PathLike)) or callable(tools)
 
 
 def _listed(tools: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.base.telemetry.conventions import Value
-from rightcall.base.telemetry.spans import NO_SPAN, Span
+from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
@@ -33,6 +33,7 @@ from rightcall.router.packet import (
     SAID,
     DataField,
     ExecutionStatus,
+    Models,
     Packet,
     SelectedTool,
     Sketchpad,
@@ -50,9 +51,7 @@ from rightcall.router.packet import (
 from rightcall.router.review import call_of
 
 if TYPE_CHECKING:
-    from rightcall.base.telemetry.spans import Telemetry
     from rightcall.executor.executor import Executor
-    from rightcall.router.packet import Models
     from rightcall.router.router import Router
 
 
@@ -353,6 +352,7 @@ _BESIDE_NO = frozenset(("thanks", "thank", "you", "please", "do", "it", "that", 
 """What a refusal may hold besides. Anything more ("no, in Bergen") is a wish of its own."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed anew"
+NAMELESS = 'an approval needs the name of a person: resume(packet, "yes", by="NAME")'
 _TWICE = "This was approved already, and an approval counts once. Make a new request to ask again."
 
 
@@ -386,7 +386,7 @@ async def resume_trip(trip: Trip, said: str | None, by: str) -> Pieces:
         case "waiting", "awaiting_confidence" | "awaiting_approval" if reply == "no":
             _denied(trip)
         case "waiting", "awaiting_approval" if reply in ("nothing", "yes"):
-            await _asked_again(trip)
+            await _asked_again(trip, approves=reply == "yes")
         case "waiting", "awaiting_confidence" if reply == "yes":
             counts = await _confirmed(trip)
             if counts == "used":
@@ -428,6 +428,7 @@ async def _confirmed(trip: Trip) -> Confirmation:
         packet = with_routing(trip.packet, approval=None)
         trip.packet = log_step(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
         await _run(trip, call)
+        await _approved(trip, call)
     return counts
 
 
@@ -445,16 +446,65 @@ def _leave_to_first(packet: Packet) -> Packet:
     return replace(with_state(packet, "failed", packet.status.why), content=replace(packet.content, answer=_TWICE))
 
 
-async def _asked_again(trip: Trip) -> None:
+async def _asked_again(trip: Trip, *, approves: bool) -> None:
     """The same call once more, under the approval that it waits for and no other: the executor knows whether a person
-    has given it meanwhile, and for exactly this call."""
+    has given it meanwhile, and for exactly this call. `approves`: who goes on with it says yes to it now."""
     if trip.packet.tool_routing.approval is None:
         trip.packet = refuse_packet(trip.packet, "it waits for an approval, but does not say which", start_step())
         return
     if _may_not(trip):
         return
+    call = call_of(trip.packet)
+    if approves and not await _takes_yes(trip):
+        return
     trip.packet = log_step(trip.packet, "tool_routing", "Asked again whether it is approved", start_step())
-    await _run(trip, call_of(trip.packet))
+    await _run(trip, call)
+    if approves:
+        await _approved(trip, call)
+
+
+async def _approved(trip: Trip, call: bytes) -> None:
+    """One yes is enough: where the policy asks a person about the call that was just said yes to, this is the answer.
+    It is given as any other: to exactly this call, by a person with a name who may approve it."""
+    if trip.packet.tool_routing.execution_status == "awaiting_approval" and await _takes_yes(trip):
+        trip.rounds -= 1
+        await _run(trip, call)
+
+
+async def _takes_yes(trip: Trip) -> bool:
+    """Whether the approval takes the person's yes; else that is told, and the call waits on."""
+    from rightcall.router.respond import VAIN_YES  # late: a router without a model answers nothing
+
+    why = await trip.router.approve(trip.packet, trip.by)
+    if why is not None:
+        trip.packet = with_state(trip.packet, "waiting", why)
+        trip.packet = log_step(trip.packet, "tool_routing", f"{VAIN_YES}: {why}", start_step())
+    return why is None
+
+
+async def approve(executor: Executor, packet: Packet, by: str) -> str | None:
+    """Give a person's yes to the approval that a packet waits for; returns why it does not count. The digest is that of
+    the packet's own call, which the person was shown: an approval of any other call is not given by it."""
+    from rightcall.executor.question import is_cut_off  # late: only where a person is asked
+    from rightcall.executor.request import canonical
+    from rightcall.router.respond import is_shown_whole
+
+    selected, named, store = packet.tool_routing.selected_tool, packet.tool_routing.approval, executor.store
+    waits = await asyncio.to_thread(store.look, lambda tables: tables.approval(named)) if named else None
+    if selected is None or waits is None or waits.status != "waiting":
+        return None  # the executor knows what has become of it
+    if not by.strip():
+        return NAMELESS
+    if not is_shown_whole(selected.params) or is_cut_off(waits):
+        return f"the call is too long to be shown here: see `rightcall approvals show {waits.id} --full`"
+    if waits.kind != "call":
+        return f"the {waits.kind} has changed, and that needs an approval of its own"
+    try:
+        digest = canonical(selected.tool_name, selected.params).digest
+        await asyncio.to_thread(executor.answer, waits.id, "approved", by=by, digest=digest)
+    except (RightCallError, TypeError, ValueError) as error:
+        return str(error)
+    return None
 
 
 async def _run(trip: Trip, call: bytes) -> None:

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from rightcall.errors import RightCallError
-from rightcall.router.lexical import Fields, name_values
+from rightcall.router.lexical import Fields, Lexicon, name_values
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
-
-    from rightcall.router.lexical import Lexicon
 
     Matrix = NDArray[numpy.float32]
     Numbers = NDArray[numpy.intp]

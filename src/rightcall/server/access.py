@@ -34,7 +34,7 @@ from rightcall.base.http.answers import is_loopback
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
 from rightcall.identity.callers import Refusal, check_caller, looks_like_token
-from rightcall.identity.speakers import OF_PROVIDER, WELL_KNOWN, Speakers
+from rightcall.identity.speakers import OF_PROVIDER, PREFIX, WELL_KNOWN, Held, Speakers
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
@@ -52,10 +52,9 @@ from rightcall.server.addresses import (
     readable_by,
     with_headers,
 )
-from rightcall.server.held import PREFIX, Held
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST: Final = 1_000
 """Tokens of one store: a server keeps all of them at hand."""
@@ -306,6 +305,7 @@ _KEY_HEADERS = (_AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
 _PREFIX = PREFIX.encode()
 _READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER, *_KEY_HEADERS}
 _KEYS = frozenset(_KEY_HEADERS)
+_WITH_BODY: Final[frozenset[bytes]] = frozenset((b"content-length", b"transfer-encoding"))
 _OPERATOR = Entered("", operator=True)
 _BY_DEFAULT = {caller: Entered(caller, operator=True) for caller in (DEFAULT, *DEFAULTS.values())}
 """Who comes with the server's own token, or where none is needed."""
@@ -417,7 +417,7 @@ class Guard:
                 await _send_document(send, document)
                 return
         complaint = complaint or await self._enter(scope, found)
-        searched = receive if complaint is not None else await self._held.searched(receive, scope["headers"])
+        searched = receive if complaint is not None else await _searched(self._held, receive, scope["headers"])
         if complaint is None and searched is not None:
             await self._app(scope, searched, send)
         else:
@@ -630,3 +630,31 @@ _WRONG_CALLER = (
     "this request speaks for the caller '{}', and the header x-rightcall-caller names another one: leave the header "
     "out, or use a token of that caller"
 )
+
+
+async def _searched(held: Held, receive: Receive, headers: list[tuple[bytes, bytes]]) -> Receive | None:
+    """The same request with its body read whole; None where that holds a token."""
+    if _WITH_BODY.isdisjoint(dict(headers)):
+        return receive
+    message = await receive()
+    if message.get("more_body"):
+        message = await _whole(message, receive)
+    if message["type"] == "http.request" and held.is_in_body(message.get("body", b"")):
+        return None
+    waiting = [message]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _whole(message: Message, receive: Receive) -> Message:
+    """A body as one message; or that its client has left before all of it had come."""
+    pieces = [message.get("body", b"")]
+    while message.get("more_body"):
+        message = await receive()
+        if message["type"] != "http.request":
+            return message
+        pieces.append(message.get("body", b""))
+    return {"type": "http.request", "body": b"".join(pieces)}

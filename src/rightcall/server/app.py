@@ -112,15 +112,8 @@ def build_app(
     async def figures(request: Request) -> Response:
         if not entrance_of(request.scope).operator:
             metrics.refused("operator_only")
-            return Response(
-                error_body(
-                    403,
-                    "operator_only",
-                    "the figures are those of all callers: they need the token that the server was started with",
-                ),
-                403,
-                media_type="application/json",
-            )
+            why = "the figures are those of all callers: they need the token that the server was started with"
+            return Response(error_body(403, "operator_only", why), 403, media_type="application/json")
         return Response(await metrics.whole(), headers={"content-type": CONTENT_TYPE})
 
     @asynccontextmanager
@@ -228,29 +221,35 @@ def assemble(
     metrics.streams = lambda: proxy.streams
     proxy.budget = recording
     proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)
-    opening: list[Callable[[], None]] = []
-    closing: list[Closing] = [stop_recording, proxy.aclose]
-    beside: dict[str, ASGIApp] = {}
-    if mcp is not None:
-        mcp.gateway.door.telemetry = mcp.gateway.door.telemetry.counted(metrics.observe)
-        opening.append(mcp.gateway.start)
-        closing.append(mcp.aclose)
-        beside["/mcp"] = mcp if parts.seat is None else parts.seat.endpoint(mcp)
-        closing += [] if parts.seat is None else [parts.seat.cut_off]
-    if own is not None:
-        own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
-        opening.append(own.executor.start)
-        closing.append(own.executor.__aexit__)
+    beside, span = _beside(parts, metrics, [stop_recording, proxy.aclose])
     speakers = Speakers(lambda: in_force.current)
     speakers.issuers()  # what is missing is said before anybody is served
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     condition = Condition()
     app = build_app(
         Entrance(access, callers, speakers), metrics, Health(about, state_now, condition, readiness.look),
-        proxy=under_the_policy_of_now, beside=beside, span=Span(opening, closing),
+        proxy=under_the_policy_of_now, beside=beside, span=span,
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
     return Service(app, proxy, metrics, state, tools, lambda most: proxy.gates.recent(most), watch.look_now, condition)
+
+
+def _beside(parts: Parts, metrics: Metrics, closing: list[Closing]) -> tuple[dict[str, ASGIApp], Span]:
+    """What is served beside the proxy, with what is done for it at the beginning and, after `closing`, at the end."""
+    opening: list[Callable[[], None]] = []
+    beside: dict[str, ASGIApp] = {}
+    mcp, own, seat = parts.mcp, parts.own, parts.seat
+    if mcp is not None:
+        mcp.gateway.door.telemetry = mcp.gateway.door.telemetry.counted(metrics.observe)
+        opening.append(mcp.gateway.start)
+        closing.append(mcp.aclose)
+        beside["/mcp"] = mcp if seat is None else seat.endpoint(mcp)
+        closing += [] if seat is None else [seat.cut_off]
+    if own is not None:
+        own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
+        opening.append(own.executor.start)
+        closing.append(own.executor.__aexit__)
+    return beside, Span(opening, closing)
 
 
 def _deciding(parts: Parts) -> list[Store]:

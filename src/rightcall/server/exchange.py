@@ -33,11 +33,25 @@ from rightcall.proxy.flow import Editor, Flow, collect_answer
 from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, is_wrong, lifts, render_comment, render_header
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
-from rightcall.proxy.wires.common import FIELD, Asked, Event, FaultKind, Usage, Wire, an_object, plus, with_report
+from rightcall.proxy.wires.common import (
+    FIELD,
+    Asked,
+    Budget,
+    Event,
+    FaultKind,
+    Meter,
+    Spent,
+    Usage,
+    Wire,
+    an_object,
+    estimate,
+    plus,
+    tokens_of,
+    with_report,
+)
 from rightcall.record.notes import Rescued
 from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
-from rightcall.server.metering import Budget, Meter, Spent, estimate, tokens_of
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
 from rightcall.server.spans import FirstEvent, tell_facts, tell_input, tell_output, tell_request, tell_usage

@@ -36,7 +36,8 @@ from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, NO_OFFER, Did, Offer, Provenance, lighten, notes
-from rightcall.record.fates import Fit
+from rightcall.proxy.wires.common import Spent
+from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import (
     LONGEST_OFFERED,
@@ -48,9 +49,8 @@ from rightcall.record.notes import (
     policy_note,
 )
 from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
-from rightcall.record.tables import NO_IDENTITY, CallBody, Clock, Needs, Planned, Store, Tables, encode
+from rightcall.record.tables import NO_IDENTITY, CallBody, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
-from rightcall.server.metering import Spent
 
 # ── metrics ──
 # What the server counts, in Prometheus' text format 0.0.4. Kept by hand: a few dictionaries in one thread.
@@ -78,8 +78,7 @@ class Metrics:
         self.audit_failures: Callable[[], int] = lambda: 0
         self.others: Callable[[], Awaitable[str]] | None = None
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._seconds: dict[str, list[int]] = {}
-        self._spent: Counter[str] = Counter()
+        self._seconds: dict[str, Durations] = {}
         self._changes: Counter[str] = Counter()
         self._fits: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
@@ -94,9 +93,9 @@ class Metrics:
     def request(self, wire: str, status: int, seconds: float) -> None:
         """One request has been answered, the last byte of a stream included."""
         self._requests[wire, status] += 1
-        buckets = self._seconds.setdefault(wire, [0] * (len(_BOUNDS) + 1))
-        buckets[bisect_left(_BOUNDS, seconds)] += 1
-        self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
+        if wire not in self._seconds:
+            self._seconds[wire] = Durations(_BOUNDS)
+        self._seconds[wire].add(seconds)
 
     def observe(self, work: Work, seconds: float, told: Attributes) -> None:
         """Some work is over, as telemetry follows it; there is an end to how many tools are told apart."""
@@ -141,16 +140,18 @@ class Metrics:
 
     def text(self) -> str:
         own = {
-            "requests_total": self._request_lines(),
-            "request_seconds": self._second_lines(),
-            "calls_total": self._call_lines(),
-            "fits_total": _by("fit", self._fits),
-            "changes_total": _by("kind", self._changes),
-            "refusals_total": _by("reason", self._refusals),
-            "upstream_errors_total": _by("kind", self._upstream_errors),
+            "requests_total": _by(("wire", "status"), self._requests),
+            "request_seconds": [
+                line for wire, one in sorted(self._seconds.items()) for line in one.lines({"wire": wire})
+            ],
+            "calls_total": _by(("provider", "tool", "strategy"), self._calls()),
+            "fits_total": _by(("fit",), self._fits),
+            "changes_total": _by(("kind",), self._changes),
+            "refusals_total": _by(("reason",), self._refusals),
+            "upstream_errors_total": _by(("kind",), self._upstream_errors),
             "audit_failures_total": [("", self.audit_failures())],
-            "decisions_total": self._decision_lines(),
-            "repairs_total": _by("rule", self._repairs),
+            "decisions_total": _by(("decision", "rule"), self._decisions),
+            "repairs_total": _by(("rule",), self._repairs),
             "approval_wait_seconds": self._waited.lines(),
             "streams_open": [("", self.streams())],
             "connections_open": [("", self.connections())],
@@ -166,26 +167,9 @@ class Metrics:
                 name = f"{metric.replace('.', '_')}_seconds"
                 yield _family(name, DURATIONS[metric][1], lines)
 
-    def _decision_lines(self) -> Iterator[tuple[str, int]]:
-        for (decision, rule), count in sorted(self._decisions.items()):
-            yield _labels(decision=decision, rule=rule), count
-
-    def _request_lines(self) -> Iterator[tuple[str, int]]:
-        for (wire, status), count in sorted(self._requests.items()):
-            yield _labels(wire=wire, status=str(status)), count
-
-    def _second_lines(self) -> Iterator[tuple[str, float]]:
-        for wire, buckets in sorted(self._seconds.items()):
-            below = 0
-            for bound, count in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
-                below += count
-                yield "_bucket" + _labels(wire=wire, le=bound), below
-            yield "_sum" + _labels(wire=wire), round(self._spent[wire], 6)
-            yield "_count" + _labels(wire=wire), below
-
-    def _call_lines(self) -> Iterator[tuple[str, int]]:
+    def _calls(self) -> Counter[tuple[str, ...]]:
         """Models and clients choose the names of tools, so there is an end to how many are told apart."""
-        counts: Counter[tuple[str, str, str]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         seen: set[str] = set()
         for provider, figures in self.statistics().items():
             for tool, of_tool in figures["tools"].items():
@@ -194,9 +178,7 @@ class Metrics:
                 name = tool if tool in seen else "(other)"
                 for strategy, count in of_tool["normalizations"].items():
                     counts[provider, name, strategy] += count
-        for (provider, tool, strategy), count in sorted(counts.items()):
-            if count:
-                yield _labels(provider=provider, tool=tool, strategy=strategy), count
+        return +counts
 
 
 def add_figures(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,9 +241,11 @@ def _family(name: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterat
         yield f"{name}{rest} {value}\n"
 
 
-def _by(label: str, counts: Counter[str]) -> Iterator[tuple[str, int]]:
-    for value, count in sorted(counts.items()):
-        yield _labels(**{label: value}), count
+def _by(labels: tuple[str, ...], counts: Counter[Any]) -> Iterator[tuple[str, int]]:
+    """By one label, or by several whose values are a tuple."""
+    for key, count in sorted(counts.items()):
+        values = (key,) if isinstance(key, str) else key
+        yield _labels(**{label: str(value) for label, value in zip(labels, values, strict=True)}), count
 
 
 def _labels(**labels: str) -> str:
@@ -756,19 +740,14 @@ class Recording:
 
 def open_recording(
     policy: Policy, policy_file: str | os.PathLike[str] | None = None, *, root: str | os.PathLike[str] = ".",
-    store: Store | Literal["memory"] | None = None, clock: Clock | None = None, backlog: Backlog = _BACKLOG,
+    store: Store | Literal["memory"] | None = None, backlog: Backlog = _BACKLOG,
 ) -> Recording:  # fmt: skip
     """The audit that an executor with this policy would use: a database beside the policy file, without one below
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
     folder = existing_folder(root)
-    opened = open_store(
-        store,
-        store_place(policy, file, folder),
-        clock,
-        found_folder(policy, file, folder),
-        policy.settings.audit.keep_days,
-    )
+    place, found = store_place(policy, file, folder), found_folder(policy, file, folder)
+    opened = open_store(store, place, None, found, policy.settings.audit.keep_days)
     recording = Recording(opened, policy, owned=opened is not store, backlog=backlog)
     recording.note_policy("loaded", policy)
     return recording

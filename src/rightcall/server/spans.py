@@ -19,7 +19,6 @@ from rightcall.proxy.flow import collect_answer
 from rightcall.proxy.wires.common import an_object
 
 if TYPE_CHECKING:
-    from rightcall.base.secrets import Redactor
     from rightcall.base.telemetry.spans import Span
     from rightcall.proxy.wires.common import Event, Usage
     from rightcall.server.recording import Facts
@@ -103,7 +102,7 @@ def tell_facts(span: Span, facts: Facts) -> None:
 # ── content ──
 
 
-def tell_input(span: Span, body: bytes, redactor: Redactor | None = None) -> None:
+def tell_input(span: Span, body: bytes) -> None:
     """What the model is asked, where content is asked for."""
     if not span.wants_content:
         return
@@ -114,15 +113,15 @@ def tell_input(span: Span, body: bytes, redactor: Redactor | None = None) -> Non
     said = an_object(asked) or {}
     given = said.get("messages", said.get("input"))
     messages: list[Any] = [given] if isinstance(given, str) else _listed(given)
-    span.tell_content("gen_ai.input.messages", [_message(one) for one in messages[-_MOST_MESSAGES:]], redactor)
+    span.tell_content("gen_ai.input.messages", [_message(one) for one in messages[-_MOST_MESSAGES:]])
     told = said.get("instructions", said.get("system"))  # what stands among the messages is told there
     if told:
-        span.tell_content("gen_ai.system_instructions", list(_parts(told)), redactor)
+        span.tell_content("gen_ai.system_instructions", list(_parts(told)))
     if tools := _listed(said.get("tools")):
-        span.tell_content("gen_ai.tool.definitions", tools, redactor)
+        span.tell_content("gen_ai.tool.definitions", tools)
 
 
-def tell_output(span: Span, event: Event, reason: str | None, redactor: Redactor | None = None) -> None:
+def tell_output(span: Span, event: Event, reason: str | None) -> None:
     """What the client gets of the model's answer, where content is asked for."""
     if not span.wants_content:
         return
@@ -130,7 +129,7 @@ def tell_output(span: Span, event: Event, reason: str | None, redactor: Redactor
     parts: list[Any] = [{"type": "text", "content": text}] if text else []
     parts += [{"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in calls]
     answer = {"role": "assistant", "parts": parts, "finish_reason": reason or ""}
-    span.tell_content("gen_ai.output.messages", [answer], redactor)
+    span.tell_content("gen_ai.output.messages", [answer])
 
 
 def _message(message: Any) -> dict[str, Any]:

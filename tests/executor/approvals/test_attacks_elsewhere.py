@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.executor.door import Door, way_of, way_told
+from rightcall.executor.door import Door
 from rightcall.executor.question import question_lines
+from rightcall.executor.toolbox import way_of, way_told
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.policy.settings import Asking, Settings
 from rightcall.policy.types import binding

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from rightcall.cli.policy import notes_on
+from rightcall.cli.policy_check import notes_on
 from rightcall.errors import PolicyError
 from rightcall.executor.door import Door
 from rightcall.executor.executor import Executor

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall import Executor
 from rightcall.executor.calls import Speaking
-from rightcall.identity.documents import Reach
+from rightcall.identity.discovery import Reach
 from rightcall.identity.logins import Shown, Wish, log_in_at
 from rightcall.identity.vault import Vault
 from rightcall.mcp.links import open_link

@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from rightcall.policy.commands.editors import EditorCommands, read_editor
+from rightcall.policy.commands.wrappers import EditorCommands, read_editor
 from support.command_lines import Desk
 
 pytestmark = pytest.mark.promise("P-16")

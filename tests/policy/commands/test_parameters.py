@@ -8,8 +8,8 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
-from rightcall.policy.commands.parameters import alter
 from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.scanner import alter
 from support.command_lines import Desk
 
 pytestmark = pytest.mark.promise("P-16")

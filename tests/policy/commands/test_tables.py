@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.policy.commands import CommandRules, UrlRules, starter
+from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.patterns import compiled
 from rightcall.policy.commands.places import Place
-from rightcall.policy.commands.wrappers import compiled
+from rightcall.policy.commands.words import read_lists
 from support.command_lines import Desk, rows
 
 HARMLESS_ASKED = 0.05
@@ -50,7 +51,7 @@ def test_where_a_program_is_told_to_write_counts(desk: Desk) -> None:
 
 @pytest.mark.promise("P-16")
 def test_every_line_of_the_starter_list_is_a_pattern() -> None:
-    lines = [line.strip() for text in starter._LISTS.values() for line in text.split("\n") if line.strip()]
+    lines = [line for lines in read_lists("starter.txt").values() for line in lines]
     assert len(lines) > 500
     assert [compiled(line).text for line in lines] == lines  # one that is none raises
 

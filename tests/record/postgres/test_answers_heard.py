@@ -11,7 +11,7 @@ import pytest
 
 from rightcall import Executor
 from rightcall.policy.settings import Settings
-from rightcall.record.postgres import PostgresStore, listener
+from rightcall.record.postgres import PostgresStore, connection
 from support.approvals import request_of, say
 from support.postgres import Server
 from support.postgres_calls import attempt
@@ -38,7 +38,7 @@ async def until(store: PostgresStore, question: str, wanted: Any) -> None:
 
 
 def test_an_answer_on_another_node_is_heard_by_whoever_waits(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 60.0)
 
     async def main() -> None:
         with closing(opened(url)) as one, closing(opened(url)) as two:
@@ -53,7 +53,7 @@ def test_an_answer_on_another_node_is_heard_by_whoever_waits(url: str, monkeypat
 
 
 def test_an_answer_that_came_between_two_looks_is_not_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "LOOK_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 60.0)
 
     async def main() -> None:
         with closing(opened(url)) as one, closing(opened(url)) as two:
@@ -71,7 +71,7 @@ def test_an_answer_that_came_between_two_looks_is_not_waited_for(url: str, monke
 def test_with_its_listener_killed_a_call_still_finds_its_answer_within_a_second_and_a_half(
     url: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "_AGAIN_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "_AGAIN_SECONDS", 60.0)
 
     async def main() -> float:
         with closing(opened(url)) as one, closing(opened(url)) as two:
@@ -104,7 +104,7 @@ def test_with_its_listener_killed_a_call_still_finds_its_answer_within_a_second_
 def test_a_node_takes_four_connections_at_most_and_the_listener_goes_when_nobody_waits(
     url: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "_IDLE_SECONDS", 0.0)
     name = urlsplit(url).path[1:]
 
     def connections() -> int:

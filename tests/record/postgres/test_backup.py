@@ -11,7 +11,7 @@ import pytest
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres import PostgresStore
-from rightcall.record.postgres.roles import TABLES
+from rightcall.record.postgres.schema import TABLES
 from rightcall.record.postgres.store import prepare_days
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.verify import heads_of, verify_audit

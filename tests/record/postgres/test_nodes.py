@@ -11,7 +11,7 @@ import pytest
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres import PostgresStore
-from rightcall.record.postgres.chores import write_anchor
+from rightcall.record.postgres.writer import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
 from rightcall.record.verify import newest_fit, verify_audit
 from support.postgres import Server

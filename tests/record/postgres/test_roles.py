@@ -22,7 +22,7 @@ from rightcall.console.people import (
 )
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.postgres import PostgresReader, PostgresStore
-from rightcall.record.postgres.roles import TABLES, roles_sql
+from rightcall.record.postgres.schema import TABLES, roles_sql
 from rightcall.record.verify import prune, verify_audit
 from support.approvals import START, request_of, say, try_call
 from support.cli import Runner

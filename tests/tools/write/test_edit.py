@@ -208,7 +208,7 @@ def test_a_protected_branch_is_not_edited_even_if_it_was_made_before(tmp_path: P
 def test_a_file_is_saved_on_a_branch_whether_it_is_there_or_not(here: Place) -> None:
     for path in ("a.py", "notes/new.md"):
         saving = edit_on_branch(here.desk, "file/save", "ada", "fix", [Operation("save", path, "saved\n")], "path")
-        saving.apply(saving.state())
+        saving.apply(saving.plan().state())
         assert (here.tree() / path).read_text() == "saved\n"
     assert here.record().dirty == ("a.py", "notes/new.md")
 

@@ -11,7 +11,7 @@ from rightcall.policy.settings import Check
 from rightcall.tools.write.branches import branch_record
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.checkout import checkout_steps
-from rightcall.tools.write.merge import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
+from rightcall.tools.write.merge import MergeArguments, approved_plan, merge_plan
 from support.desks import Checks, Project
 
 
@@ -152,8 +152,8 @@ def test_a_base_that_moves_during_the_checks_makes_them_run_again_once(project: 
 @pytest.mark.promise("P-06", "W-05")
 def test_what_is_merged_is_what_was_approved(project: Project) -> None:
     asked = MergeArguments(id="1", caller="teacher")
-    state = merge_state(project.desk, asked)
-    shown = merge_preview(project.desk, asked)
+    state = merge_plan(project.desk, asked.id).state()
+    shown = merge_plan(project.desk, asked.id).shown()
     for part in ("fix into main", "approved by: helper", "python3 check.py", "+print('two')"):
         assert part in shown
     project.commit({"app.py": "# new\nprint('one')\n"}, "main", "Person")
@@ -167,7 +167,7 @@ def test_what_is_merged_is_what_was_approved(project: Project) -> None:
 @pytest.mark.promise("P-06", "W-04")
 def test_an_approval_of_a_merge_is_void_once_anything_that_was_shown_with_it_changes(project: Project) -> None:
     asked, checks = MergeArguments(id="1", caller="teacher"), Checks()
-    state = merge_state(project.desk, asked)
+    state = merge_plan(project.desk, asked.id).state()
     usual = project.desk.settings.check
     project.with_settings(check=Check(command=("true",)))
     with pytest.raises(Moved, match="the check command has changed since"):
@@ -177,13 +177,13 @@ def test_an_approval_of_a_merge_is_void_once_anything_that_was_shown_with_it_cha
         project.review(word, "wait for me", caller="third")
         with pytest.raises(Moved, match="what was said about it"):
             project.merge(checks, expected=state)
-        state = merge_state(project.desk, asked)
+        state = merge_plan(project.desk, asked.id).state()
     written = Path(project.desk.folder, "pulls/1.json")
     for old, new in (('"Say two"', '"Say three"'), ('"author":"teacher"', '"author":"somebody"')):
         written.write_text(written.read_text().replace(old, new))
         with pytest.raises(Moved):
             project.merge(checks, expected=state)
-        state = merge_state(project.desk, asked)
+        state = merge_plan(project.desk, asked.id).state()
     assert checks.jobs == []
     assert project.merge(checks, expected=state).status == "merged"
 
@@ -201,7 +201,7 @@ def test_a_word_during_the_checks_stops_the_merge_and_the_next_one_goes_on(proje
 def test_what_a_person_approves_and_merges_at_once_is_what_was_shown(project: Project) -> None:
     shown = merge_plan(project.desk, "1", approving="Joel")
     project.review(caller="Joel")
-    assert approved_plan(project.desk, shown, "Joel").state == merge_plan(project.desk, "1").state
+    assert approved_plan(project.desk, shown, "Joel").state() == merge_plan(project.desk, "1").state()
     shown = merge_plan(project.desk, "1")
     project.review("comment", "wait", caller="third")
     project.review(caller="Ann")

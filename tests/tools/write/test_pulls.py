@@ -9,7 +9,7 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import Moved
-from rightcall.tools.write.commit import OpenArguments, close_pull, open_preview, open_pull, open_state
+from rightcall.tools.write.commit import OPEN_WORK, OpenArguments, close_pull, open_pull
 from rightcall.tools.write.pulls import PullRecord, Remark, all_pulls, pull_id, pull_of, with_remark
 from support.desks import Project
 
@@ -35,7 +35,7 @@ def test_a_pull_request_is_a_record_with_title_body_commits_and_status(project: 
 def test_the_preview_holds_title_body_commits_and_diff_as_they_are_and_changes_nothing(project: Project) -> None:
     project.branch(files={"app.py": "print('\x1b[2J')\n"})
     asked = OpenArguments(title="Say \x1b[31mtwo", body="one\n\u202etwo", caller="teacher")
-    shown = open_preview(project.desk, asked)
+    shown = OPEN_WORK.preview(project.desk, asked)
     assert "Would open a pull request: fix into main" in shown
     assert "\n+print('\x1b[2J')" in shown
     assert "\ntitle: Say \x1b[31mtwo\n" in shown
@@ -48,7 +48,7 @@ def test_the_preview_holds_title_body_commits_and_diff_as_they_are_and_changes_n
 def test_a_branch_that_moved_after_it_was_shown_is_not_opened_and_the_new_diff_is_told(project: Project) -> None:
     project.branch()
     asked: dict[str, Any] = {"title": "Say two", "caller": "teacher"}
-    state = open_state(project.desk, OpenArguments(**asked))
+    state = OPEN_WORK.state(project.desk, OpenArguments(**asked))
     project.commit({"app.py": "print('three')\n"})
     with pytest.raises(Moved, match=r"\+print\('three'\)"):
         open_pull(project.desk, OpenArguments(**asked, expected=state))
@@ -124,7 +124,7 @@ def test_processes_that_open_at_once_get_different_numbers(project: Project) -> 
 def test_opening_and_closing_can_be_undone(project: Project) -> None:
     project.branch()
     opened = project.open()
-    closed = close_pull(project.desk, "1", "Joel", "not now", person=True)
+    closed = close_pull(project.desk, "1", "Joel", "not now")
     assert project.record().status == "closed"
     with pytest.raises(ToolFailure, match="is closed"):
         project.review()

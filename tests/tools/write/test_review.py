@@ -8,7 +8,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.write.apply import preview
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.merge import merge_plan
-from rightcall.tools.write.review import ReviewArguments, case_of, review, review_preview, review_state
+from rightcall.tools.write.review import REVIEW_WORK, ReviewArguments, case_of, review
 from support.desks import Project
 
 
@@ -97,14 +97,14 @@ def test_anybody_may_comment_and_a_word_without_words_is_refused(project: Projec
 @pytest.mark.promise("P-06", "W-03")
 def test_an_approval_is_of_what_was_looked_at(project: Project) -> None:
     asked = ReviewArguments(id="1", decision="approve", comment="good \x1b[31m", caller="helper")
-    shown = review_preview(project.desk, asked)
+    shown = REVIEW_WORK.preview(project.desk, asked)
     assert "+print('two')" in shown
     assert "good \x1b[31m" in shown  # as it is: whoever shows it makes it safe
-    state = review_state(project.desk, asked)
+    state = REVIEW_WORK.state(project.desk, asked)
     project.review("comment", "a word", caller="third")
     with pytest.raises(Moved, match="or what was said about it, has changed"):
         review(project.desk, ReviewArguments(id="1", decision="approve", caller="helper", expected=state))
-    state = review_state(project.desk, asked)
+    state = REVIEW_WORK.state(project.desk, asked)
     project.commit({"app.py": "print('evil')\n"})
     with pytest.raises(Moved, match=r"\+print\('evil'\)"):
         review(project.desk, ReviewArguments(id="1", decision="approve", caller="helper", expected=state))

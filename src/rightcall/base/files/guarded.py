@@ -188,7 +188,8 @@ LONGEST = 4096
 """Characters; no system opens a longer path, and following it would hold up everybody else."""
 _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
-_ORDINARY = re.compile(r"[A-Za-z0-9_+=,()/.-]*[A-Za-z0-9_+=,()/-]")
+_ORDINARY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+=,()/.-"
+"""What most paths are written with; a dot at their end is no such sign."""
 # these are compiled when first needed, which is hardly ever
 _ADDRESS = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix):(?://[^/?#]*)?([^?#]*)"
 _ADDRESS_FROM_HERE = r"(?i:(?:[a-z0-9.-]+\+)?file|netdoc|unix)://(?=[^/\\])"
@@ -246,7 +247,9 @@ def spellings(written: str) -> list[str]:
 
 def _is_ordinary(written: str) -> bool:
     """Whether there is no other reading: most paths."""
-    return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
+    if not written or written[-1] == "." or written.strip(_ORDINARY):
+        return False
+    return ".." not in written and "./" not in written and "//" not in written
 
 
 def names_if_straight(root: str, written: str, held: tuple[tuple[str, int, int], ...] = ()) -> int:

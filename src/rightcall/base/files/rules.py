@@ -214,7 +214,7 @@ class PathRules:
         if inside is None:
             inside = self._known(folder)
         own = component(name)
-        if inside is PLAIN and own is PLAIN and path[:1] != "/" and not self._may_deny(folder):
+        if inside is PLAIN and own is PLAIN and path[:1] != "/" and not self._may_deny(path):
             return None
         return self._judged(path, inside, own)
 
@@ -227,11 +227,11 @@ class PathRules:
             return [name for name in names if name not in odd] if odd else names
         return [name for name in names if self.refuses(top + name) is None]
 
-    def _may_deny(self, folder: str) -> bool:
-        """Whether a denial could reach into a folder: most name one folder, and leave all others alone."""
+    def _may_deny(self, path: str) -> bool:
+        """Whether a denial could name a path or reach into it: most begin with one name, and leave all others alone."""
         if self._deny is None:
             return False
-        top = folder.partition("/")[0]
+        top = path.partition("/")[0]
         if self._denied_tops is None or top in {"", ".", ".."} or not top.isascii() or "\\" in top:
             return True
         plain, begun = self._denied_tops
@@ -249,7 +249,7 @@ class PathRules:
         path = path.lstrip("/")
         folder, _, name = path.rpartition("/")
         inside, own = self._folders.get(folder) or self._known(folder), component(name)
-        if inside is PLAIN and own is PLAIN and not self._may_deny(folder):
+        if inside is PLAIN and own is PLAIN and not self._may_deny(path):
             return None
         whole = _whole(path)
         if self._denies(whole):

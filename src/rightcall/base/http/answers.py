@@ -126,48 +126,49 @@ class _Held:
     them would take quadratic time."""
 
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._size = 0
 
-    def with_(self, data: bytes) -> bytes | None:
+    @property
+    def empty(self) -> bool:
+        return not self._pieces
+
+    def rest(self) -> bytes:
+        held = b"".join(self._pieces)
+        self._pieces = []
+        return held
+
+    def _with(self, data: bytes) -> bytes | None:
         """Everything so far, or None where nothing can have ended."""
-        if not self.pieces:
+        if not self._pieces:
             return data
-        self.pieces.append(data)
+        self._pieces.append(data)
         if b"\n" in data or b"\r" in data:
-            return self.take()
+            return self.rest()
         self._size += len(data)
         if self._size > MOST:
             raise TooLong
         return None
 
-    def keep(self, rest: bytes) -> None:
+    def _keep(self, rest: bytes) -> None:
         if len(rest) > MOST:
             raise TooLong
-        self.pieces = [rest] if rest else []
+        self._pieces = [rest] if rest else []
         self._size = len(rest)
 
-    def take(self) -> bytes:
-        held = b"".join(self.pieces)
-        self.pieces = []
-        return held
 
-
-class ServerSentEvents:
+class ServerSentEvents(_Held):
     """Events end with a blank line, in any of the three ways to end a line.
 
     >>> ServerSentEvents().feed(b"data: 1\\n\\ndata: 2\\n\\nda")
     [b'data: 1\\n\\n', b'data: 2\\n\\n']
     """
 
-    def __init__(self) -> None:
-        self._held = _Held()
-
     def feed(self, data: bytes) -> list[bytes]:
         is_one = data.endswith(b"\n\n") and data.find(b"\n\n") == len(data) - 2
-        if is_one and b"\r" not in data and not self._held.pieces:
+        if is_one and b"\r" not in data and not self._pieces:
             return [data]  # just one event, as most servers send them
-        held = self._held.with_(data)
+        held = self._with(data)
         if held is None:
             return []
         if b"\r" in held:
@@ -176,41 +177,24 @@ class ServerSentEvents:
             pieces = held.split(b"\n\n")
             rest = pieces.pop()
             events = [piece + b"\n\n" for piece in pieces]
-        self._held.keep(rest)
+        self._keep(rest)
         return events
 
-    @property
-    def empty(self) -> bool:
-        return not self._held.pieces
 
-    def rest(self) -> bytes:
-        return self._held.take()
-
-
-class JsonLines:
+class JsonLines(_Held):
     """One JSON value a line.
 
     >>> JsonLines().feed(b'{"a": 1}\\n{"b')
     [b'{"a": 1}\\n']
     """
 
-    def __init__(self) -> None:
-        self._held = _Held()
-
     def feed(self, data: bytes) -> list[bytes]:
-        held = self._held.with_(data)
+        held = self._with(data)
         if held is None:
             return []
         pieces = held.split(b"\n")
-        self._held.keep(pieces.pop())
+        self._keep(pieces.pop())
         return [piece + b"\n" for piece in pieces]
-
-    @property
-    def empty(self) -> bool:
-        return not self._held.pieces
-
-    def rest(self) -> bytes:
-        return self._held.take()
 
 
 def _cut(held: bytes) -> tuple[list[bytes], bytes]:

@@ -80,7 +80,8 @@ def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
     if ":" not in text:
         return ()
     try:
-        if _COLON not in text and text.count(":") == _encode(value).count(b":"):
+        # nearly every text has no escape at all, which is quickly seen
+        if ("\\" not in text or _COLON not in text) and text.count(":") == _encode(value).count(b":"):
             return ()
     except (TypeError, ValueError, OverflowError, RecursionError):  # what cannot be written out is counted below
         pass

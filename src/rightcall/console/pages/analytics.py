@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rightcall.console.charts import Chart, Drawing, Series, bars, lines
+from rightcall.console.charts import Chart, Drawing, Series, bars, lines, rounded
 from rightcall.console.page import Page, look, render, site_of
 from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
@@ -280,11 +280,11 @@ def _tables(asked: Asked, figures: Analytics, counts: Counts) -> Iterable[Table]
         times = [None] * 4 if timed is None else [timed.mean, timed.p50, timed.p95, timed.p99]
         before = 100 * one.direct / one.calls
         found = [one.calls, one.direct, one.lifted, one.repaired, one.failed, before, one.success_rate, well, *times]
-        rows.append([name, *(_rounded(value) for value in found)])
+        rows.append([name, *(rounded(value) for value in found)])
     yield Table(f"by-{asked.by}", f"By {asked.by}", [asked.by, *_COLUMNS], rows)
     yield Table(
         "adoption", "Adoption", ["caller", "turns", "turns with a tool", "rate (%)"],
-        [[name, one.turns, one.tool_turns, _rounded(one.rate)] for name, one in figures.adoption_by_caller.items()],
+        [[name, one.turns, one.tool_turns, rounded(one.rate)] for name, one in figures.adoption_by_caller.items()],
     )  # fmt: skip
     yield Table(
         "errors", "Errors", ["tool", "error", "times"],
@@ -300,10 +300,6 @@ def _repairs_of(figures: Analytics, by: Part, counts: Counts) -> Mapping[str, Re
         return known[by]
     largest = sorted(counts.strategies_by(by).items(), key=lambda pair: (-pair[1].total(), pair[0]))
     return {name or UNTOLD: repairs_of(one) for name, one in largest}
-
-
-def _rounded(value: float | None) -> float | None:
-    return round(value, 2) if isinstance(value, float) else value
 
 
 # ── export ──
@@ -331,7 +327,7 @@ async def export(request: Request) -> Response:
 
 
 def _metrics(view: View) -> Table:
-    rows = [[one.name, _rounded(one.value), one.target, one.met, one.how] for one in view.metrics]
+    rows = [[one.name, rounded(one.value), one.target, one.met, one.how] for one in view.metrics]
     return Table("metrics", "Success metrics", ["metric", "value", "target", "met", "how"], rows)
 
 

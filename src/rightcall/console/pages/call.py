@@ -17,11 +17,9 @@ from rightcall.base.secrets import Redactor
 from rightcall.console.changes import find_change
 from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Fate, Row, fate_of, rows_of_calls
-from rightcall.console.pages.policy import can_explain
+from rightcall.console.pages.policy import RuleSource, Way, can_explain, source_of, way_out
+from rightcall.console.questions import MOST_TEXT, Room, TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
-from rightcall.console.room import MOST_TEXT, Room
-from rightcall.console.rules import RuleSource, Way, source_of, way_out
 from rightcall.errors import RightCallError
 from rightcall.executor.guesses import LOOP, how_to_allow
 from rightcall.executor.toolbox import Equipped

@@ -53,7 +53,15 @@ from rightcall.tools.write.changes import Change, JournalEntry
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.merge import Checker, MergePlan, merge_plan
 from rightcall.tools.write.pulls import CheckRun, PullRecord, all_pulls, damaged_pulls, exact_diff, pull_of
-from rightcall.tools.write.review import PullView, has_approved, refuse_second, require_other, span_of, view_pull
+from rightcall.tools.write.review import (
+    PullView,
+    case_of,
+    has_approved,
+    refuse_second,
+    require_other,
+    span_of,
+    view_pull,
+)
 
 T = TypeVar("T")
 
@@ -194,8 +202,6 @@ def _obstacle(desk: Desk, visitor: Visitor, view: PullView, left_out: str) -> st
         return view.missing or "It is not open any more."
     if left_out:
         return f"{left_out} Look at all of it with `rightcall pr diff {view.record.id}`, and approve it there."
-    from rightcall.tools.write.review import case_of
-
     try:
         case = case_of(desk, view.record.id)
         require_other(visitor.name, case.people, "An approval")
@@ -310,7 +316,7 @@ def _merge_page(site: Site, visitor: Visitor, desk: Desk, number: str) -> MergeP
     drawn = site.store.clock.now()
     return MergePage(
         record=record, plan=plan, why="", approves=approves, files=file_diffs(diff.text), left_out=diff.left_out,
-        drawn=drawn, seal=seal(site, visitor, drawn, "merge", number, plan.state, str(approves)),
+        drawn=drawn, seal=seal(site, visitor, drawn, "merge", number, plan.state(), str(approves)),
     )  # fmt: skip
 
 
@@ -348,7 +354,7 @@ def _agreed(site: Site, visitor: Visitor, number: str, form: Form) -> tuple[Desk
     desk = _desk(site)
     plan, approves = _planned(desk, visitor.name, number)
     check_seal(site, visitor, form, "merge", number, form.one("state"), str(form.one("approves") == "True"))
-    if form.one("state") != plan.state or (form.one("approves") == "True") is not approves:
+    if form.one("state") != plan.state() or (form.one("approves") == "True") is not approves:
         raise AnswerError("something has changed since it was shown to you; look at it again below")
     if plan.case.writer.shown(plan.case.tip, plan.tree, MOST_SHOWN).left_out:
         raise AnswerError("the page does not show all of it; merge it with `rightcall pr merge`")

@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from rightcall.console.access import visitor_of
+from rightcall.console.bench import Doing, Told, Visit
 from rightcall.console.page import Page, Site, look, not_found, read_form, render, site_of
-from rightcall.console.visits import Doing, Told, Visit
 from rightcall.doctor.doctor import WAYS, Examination, Progress, Settings, advice, findings, record
 from rightcall.doctor.questions import QUICK, STEPS
 

@@ -18,8 +18,10 @@ from rightcall.base.text import escaped
 from rightcall.console.access import cookies_named, local_path, visitor_of
 from rightcall.console.page import Page, Site, number_of, read_form, render, site_of
 from rightcall.console.people import (
+    ASKED_AS,
     SESSION_SECONDS,
     EntryKind,
+    Made,
     end_identified,
     enter,
     enter_identified,
@@ -27,7 +29,6 @@ from rightcall.console.people import (
     leave,
     link_by_credential,
 )
-from rightcall.console.remote import ASKED_AS, Made
 from rightcall.console.signon import BACK, Finished, SignOnError, choices, cookie_name
 from rightcall.console.signon import SECONDS as SIGNON_SECONDS
 from rightcall.errors import ConfigError

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from json import dumps
 from typing import Any, Final, Literal, cast
 
 from msgspec import DecodeError, Struct, json
@@ -419,8 +420,6 @@ def _as_dict(tool: Tool) -> dict[str, Any]:
 
 def _line(case: dict[str, Any]) -> str:
     """Empty where it would be too long, or is not JSON. In ASCII: what is copied is what is seen."""
-    from json import dumps
-
     try:
         body = dumps(case, allow_nan=False)
     except (ValueError, TypeError, RecursionError):

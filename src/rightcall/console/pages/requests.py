@@ -15,12 +15,11 @@ from rightcall.base.secrets import Redactor
 from rightcall.console.changes import database_of
 from rightcall.console.page import Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row, rows_of_calls
+from rightcall.console.questions import Room, TextLine, rows_of, text_lines
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, rows_of, text_lines
-from rightcall.console.room import Room
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
-from rightcall.record.shelf import shelf_of
+from rightcall.record.notes import shelf_of
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog
 from rightcall.router.packets import Listed, PacketStore, is_packet_id, story_of

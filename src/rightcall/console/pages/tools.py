@@ -25,8 +25,8 @@ from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.gate.gate import name_of
 from rightcall.policy.decide import denial, effect_denial, is_outside, permission
 from rightcall.policy.effects import line_to_add
-from rightcall.policy.settings import Rights, Server
-from rightcall.policy.types import DEFAULT_CALLER, Approval
+from rightcall.policy.settings import Server
+from rightcall.policy.types import DEFAULT_CALLER, Approval, Rights
 from rightcall.record.calls import CallFilter, CallRecord, Period, latest_calls, window_of
 from rightcall.record.counts import Counts, Tally
 from rightcall.record.notes import Known, KnownKind, known_definitions

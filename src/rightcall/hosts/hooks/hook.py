@@ -9,12 +9,15 @@ Only the standard library, and as little of it as does it.
 
 import _signal  # pyright: ignore[reportMissingImports] - not `signal`, which loads much that is not needed here
 import os
+import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rightcall import lighten
+from rightcall import LateModule, lighten
 from rightcall.base.files.guarded import identity
 from rightcall.hosts.hooks.place import (
     DEADLINE,
@@ -47,6 +50,11 @@ _CONNECTING = 0.25
 _LONGEST_LINE = 64
 _LONGEST_WAIT = 600.0
 _PIECE = 1 << 20
+_SHORT = 1 << 16
+"""Bytes of an event that are hashed in less time than OpenSSL takes to load."""
+_DIGITS = "0123456789"
+_HEX = f"{_DIGITS}abcdefABCDEF"
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 _INTERRUPTED = "it was interrupted"
@@ -365,9 +373,27 @@ def _asks_for_help(arguments: list[str]) -> bool:
 # The hook without a server: the door is opened, one event is judged, the door is closed.
 
 
+def _lighten_more(event: bytes) -> None:
+    """Has parts of two modules without the rest, which takes longer to load than an event takes to judge: of `string`
+    what the reader of TOML needs, and `hashlib` without OpenSSL. Python's own functions for that are slower with a long
+    event. Whatever else is asked of either loads it as it is."""
+    parts: dict[str, dict[str, Any]] = {"string": {"ascii_letters": _LETTERS, "digits": _DIGITS, "hexdigits": _HEX}}
+    if len(event) <= _SHORT:
+        with suppress(ImportError):  # in a Python that was built without them
+            sha = import_module("_sha256" if sys.version_info < (3, 12) else "_sha2")
+            parts["hashlib"] = {"sha256": sha.sha256, "blake2b": import_module("_blake2").blake2b}
+    for name, part in parts.items():
+        if name not in sys.modules:
+            sys.modules[name] = late = LateModule(name)
+            vars(late).update(part)
+
+
 def judge_event(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
     """What is to be printed. `allow` is told how many seconds the policy gives in all. Never raises."""
-    lighten()
+    alone = "threading" not in sys.modules  # a process that was started for this, and will do nothing else
+    lighten(alone=alone)
+    if alone:
+        _lighten_more(event)
     from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks  # late: the whole engine
 
     mode = cast("Mode | None", options.mode)

@@ -35,8 +35,7 @@ from rightcall.hosts.hooks.wires import (
 from rightcall.policy.settings import HostSettings
 from rightcall.policy.trust import FoundPolicy
 from rightcall.record.admission import finish
-from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools
-from rightcall.record.shelf import shelf_of
+from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools, shelf_of
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
@@ -224,7 +223,7 @@ class Hooks:
         )
 
     def _locate(self, space: str, told: Mapping[str, Any]) -> None:
-        from rightcall.executor.door import way_told  # late: most events are of a host's own tools
+        from rightcall.executor.toolbox import way_told  # late: most events are of a host's own tools
 
         way = way_told(told)
         if way.is_known:

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from binascii import crc32
+from zlib import crc32
 
 from rightcall.base.files.guarded import POLICY_FILE, identity, state_folder
 

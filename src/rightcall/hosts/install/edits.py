@@ -30,9 +30,9 @@ _WORD = re.compile("true|false|null")
 
 
 class NotReadable(Exception):
-    """The text is no JSON, not even with comments. `at` is where."""
+    """The text is no JSON, not even with comments. `at` is where in it, -1 for nowhere."""
 
-    def __init__(self, why: str, at: int) -> None:
+    def __init__(self, why: str, at: int = -1) -> None:
         super().__init__(why)
         self.why = why
         self.at = at

@@ -168,7 +168,7 @@ def without_hooks(host: Host, text: str, record: Made | None) -> str:
         touched.add(last.event)
         text = _without_one(text, last, hollow.get(f"hooks.{last.event}", ""))
     for path in (*(("hooks", event) for event in sorted(touched)), ("hooks",)):
-        if touched and _was_made(path, record):
+        if touched and (record is None or "hooks" in record.made or ".".join(path) in record.made):
             text = _without_empty(text, path, hollow.get(".".join(path[:-1]), ""))
     return text
 
@@ -177,10 +177,6 @@ def _refuse_double(tree: Node, event: str) -> None:
     hooks = _place(tree, "the settings", "hooks")
     if hooks is not None:
         _place(hooks, '"hooks"', event)
-
-
-def _was_made(path: tuple[str, ...], record: Made | None) -> bool:
-    return record is None or "hooks" in record.made or ".".join(path) in record.made
 
 
 def _without_one(text: str, found: Found, hollow: str) -> str:

@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -25,7 +26,7 @@ from rightcall.base.files.guarded import plain_file, whole_file
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.hosts.hooks.place import MODES
-from rightcall.hosts.install.edits import block_of
+from rightcall.hosts.install.edits import NotReadable, block_of
 from rightcall.types import Mode
 
 _OURS = re.compile(r"(?:^|[\\/])rightcall(?:\.exe)?$", re.IGNORECASE)
@@ -166,13 +167,8 @@ def mode_of(words: Sequence[str]) -> Mode | None:
 # What the editing of one file comes to: the new text, or why there is none.
 
 
-class Cannot(Exception):
-    """The text cannot be edited safely. `at` is where in it, -1 for nowhere."""
-
-    def __init__(self, why: str, at: int = -1) -> None:
-        super().__init__(why)
-        self.why = why
-        self.at = at
+class Cannot(NotReadable):
+    """The text can be read, and not be edited safely."""
 
 
 class Made(Struct, frozen=True):
@@ -412,8 +408,6 @@ def toml_settings(file: str) -> dict[str, Any]:
 
 def read_toml(file: str) -> dict[str, Any]:
     """What a TOML file holds; nothing where there is none. Raises ConfigError."""
-    import tomllib
-
     try:
         return tomllib.loads(_text(file).removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:

@@ -179,7 +179,7 @@ def planned_install(host: Host, path: str, wish: Wish, manifest: Manifest) -> Ch
     text = "" if data is None else text_of(data, path)
     try:
         after, made = _installed(host, path, text, wish)
-    except (Cannot, NotReadable) as error:
+    except NotReadable as error:
         lines = wrap_lines(wish) if host.kind == "servers" else hook_lines(host, wish, toml=path.endswith(".toml"))
         raise _refusal(error, text, path, lines) from None
     changed = None if data is None and not after else after.encode("utf-8")
@@ -234,7 +234,7 @@ def planned_removal(host: Host, path: str, manifest: Manifest) -> Change:
     text = text_of(data, path)
     try:
         after = _removed(host, path, text, record)
-    except (Cannot, NotReadable) as error:
+    except NotReadable as error:
         raise _refusal(
             error, text, path, ["Take out by hand what holds `rightcall hook` or `rightcall wrap`."]
         ) from None
@@ -297,7 +297,7 @@ def _demand(holds: bool, otherwise: str) -> None:
         raise Cannot(f"it is written in a way that cannot be edited safely: {otherwise}")
 
 
-def _refusal(error: Cannot | NotReadable, text: str, path: str, lines: list[str]) -> ConfigError:
+def _refusal(error: NotReadable, text: str, path: str, lines: list[str]) -> ConfigError:
     line = text.count("\n", 0, error.at) + 1 if error.at >= 0 else 0
     return ConfigError(f"{error.why}. Nothing was changed.\n" + "\n".join(lines), source=path, line=line)
 

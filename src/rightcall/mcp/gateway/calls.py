@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door
+from rightcall.executor.messages import tell_passage, tell_waiting
 from rightcall.executor.passage import Passage
-from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.executor.toolbox import full_name
 from rightcall.mcp.approvals import Approver, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
@@ -165,6 +165,7 @@ _QUESTIONS = 3
 _USED_UP = "requestState is used up, too old, or of another call: make the call anew"
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
+_MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _TOO_OFTEN = f"This call has asked {MOST_ROUNDS} times for more, and still wants more: make the call anew"
 _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 
@@ -221,10 +222,10 @@ class Calls:
         if isinstance(passage, Answer):
             return passage
         if wrong is not None:
-            await self._door.aended(passage, ok=False, error=wrong)
+            self._door.ended(passage, ok=False, error=wrong)
             raise Refused(HEADER_MISMATCH, wrong)
         if not upstream.server.offers(passage.name):  # it is let through where calls are only watched
-            await self._door.aended(passage, ok=False, error=_NOT_OFFERED)
+            self._door.ended(passage, ok=False, error=_NOT_OFFERED)
             return _refused(_NOT_OFFERED, exchange)
         return await self._run(passage, call, meant, upstream, exchange)
 
@@ -370,13 +371,7 @@ class Calls:
             raise Refused(INVALID_PARAMS, _USED_UP)
         if has_moved or barred is not None:
             kept.forget()
-            return (
-                _refused(
-                    "The server of this call is no longer the one that it began with: make the call anew", exchange
-                )
-                if barred is None
-                else self._not_on(barred, kept.digest, exchange)
-            )
+            return _refused(_MOVED, exchange) if barred is None else self._not_on(barred, kept.digest, exchange)
         passage = kept.passage
         rounds = 0 if is_due else kept.rounds
         if kept.pending is not None:
@@ -400,7 +395,7 @@ class Calls:
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
             return again
-        await self._door.aended(again, summary="It was judged anew, and goes on as it began.")
+        self._door.ended(again, summary="It was judged anew, and goes on as it began.")
         return None
 
     def _not_on(self, barred: Passage, digest: str, exchange: Exchange) -> Answer:
@@ -446,14 +441,14 @@ class Calls:
             answer = await forward(errand, exchange, self._kept)
         except (ServerGone, ServerSlow) as gone:
             told = _describe_loss(errand.upstream.name, gone)
-            await self._door.aended(passage, ok=False, error=told, seconds=monotonic() - began)
+            self._door.ended(passage, ok=False, error=told, seconds=monotonic() - began)
             return _refused(told, exchange)
         except asyncio.CancelledError:
-            await self._door.aended(passage, ok=False, error=exchange.why_cut_off, seconds=monotonic() - began)
+            self._door.ended(passage, ok=False, error=exchange.why_cut_off, seconds=monotonic() - began)
             raise
         if exchange.peer.stateless and asks(answer):  # to others what only looks like a question is the result
             return answer
-        if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
+        if (task := self._tasks.begun(answer, errand, exchange)) is not None:
             return task
         tell_result(exchange.span, answer, passage.arguments, self._door.redactor)
         outcome = outcome_of(answer.result, answer.error)

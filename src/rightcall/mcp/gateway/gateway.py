@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from rightcall import __version__
 from rightcall.catalog.packs import load_pack
-from rightcall.executor.door import Door, way_of
+from rightcall.executor.door import Door
 from rightcall.executor.executor import Executor
-from rightcall.executor.toolbox import other_names
+from rightcall.executor.toolbox import other_names, way_of
 from rightcall.mcp.approvals import form_for, person, read_answer
 from rightcall.mcp.gateway.calls import Calls, called_by
 from rightcall.mcp.gateway.forward import (

@@ -56,20 +56,6 @@ MISSING_CAPABILITY: Final = -32021
 class Task:
     """One that a server has begun for a call."""
 
-    __slots__ = (
-        "began",
-        "caller",
-        "client",
-        "digest",
-        "is_open",
-        "own",
-        "passage",
-        "stateless",
-        "timer",
-        "upstream",
-        "wire",
-    )
-
     def __init__(self, wire: str, own: str, errand: Errand, passage: Passage, exchange: Exchange) -> None:
         self.wire = wire
         """What its client calls it,"""
@@ -118,18 +104,18 @@ class Tasks:
 
     # ── a call becomes one ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
+    def begun(self, answer: Answer, errand: Errand, exchange: Exchange) -> Answer | None:
         """What the client gets of an answer that is a task; None where it is none."""
         is_new = exchange.peer.stateless
         wanted, able = "task" in errand.params and not is_new, is_new and is_able(exchange.capabilities)
         created = created_by(answer.result, wanted=wanted, able=able)
         if created is None or errand.passage is None or answer.result is None:
             return None
-        await self._make_room(exchange.caller)
-        task = await self._added(created, errand, errand.passage, exchange)
+        self._make_room(exchange.caller)
+        task = self._added(created, errand, errand.passage, exchange)
         return answer if task.wire == task.own else Answer(renamed(answer.result, task.wire))
 
-    async def _added(self, created: Created, errand: Errand, passage: Passage, exchange: Exchange) -> Task:
+    def _added(self, created: Created, errand: Errand, passage: Passage, exchange: Exchange) -> Task:
         caller, wire, upstream = exchange.caller, created.id, errand.upstream
         if self._place and exchange.peer.stateless:
             wire = f"{self._place}.{wire}"
@@ -138,20 +124,17 @@ class Tasks:
             wire = f"{wire}.{upstream.name}"
             known = self._tasks.get((caller, wire))
         if known is not None:
-            await self._drop(
-                (caller, wire), Outcome(ok=False, error="The server gave the id of this task to another call.")
-            )
+            self._drop((caller, wire), Outcome(ok=False, error="The server gave the id of this task to another call."))
         task = self._tasks[caller, wire] = Task(wire, created.id, errand, passage, exchange)
         task.timer = asyncio.get_running_loop().call_later(created.seconds, self._expire, (caller, wire), task)
         return task
 
-    async def _make_room(self, caller: str) -> None:
+    def _make_room(self, caller: str) -> None:
         own = [key for key in self._tasks if key[0] == caller]
         full = own if len(own) >= MOST_OF_ONE else list(self._tasks) if len(self._tasks) >= MOST else []
         if full:
-            await self._drop(
-                full[0], Outcome(ok=False, error="Too many tasks were open; this one is not followed any more.")
-            )
+            why = "Too many tasks were open; this one is not followed any more."
+            self._drop(full[0], Outcome(ok=False, error=why))
 
     # ── what clients ask about them ──────────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +148,7 @@ class Tasks:
         seconds = None if exchange.method == "tasks/result" else task.upstream.server.timeout
         errand = Errand(task.upstream, exchange.method, params, task.own, seconds=seconds)
         answer = await forward(errand, exchange, self._kept)
-        return await self._told(task, exchange.method, answer)
+        return self._told(task, exchange.method, answer)
 
     async def list(self, exchange: Exchange, upstreams: Iterable[Upstream]) -> Answer:
         """Those of this caller, as their servers describe them."""
@@ -220,7 +203,7 @@ class Tasks:
         again = await asyncio.to_thread(judge, passage.name, passage.arguments, space=task.upstream.name)
         if again.action != "allow":
             raise Refused(INVALID_PARAMS, again.message)
-        await self._door.aended(again, summary="It was judged anew, and its task goes on as it began.")
+        self._door.ended(again, summary="It was judged anew, and its task goes on as it began.")
         task.digest = digest
 
     def _of(self, exchange: Exchange) -> Task:
@@ -230,10 +213,10 @@ class Tasks:
             raise Refused(INVALID_PARAMS, "Task not found")
         return task
 
-    async def _told(self, task: Task, method: str, answer: Answer) -> Answer:
+    def _told(self, task: Task, method: str, answer: Answer) -> Answer:
         ending = ending_of(method, answer.result, answer.error)
         if ending is not None:
-            await self._close(task, ending)
+            self._close(task, ending)
         result = answer.result
         if result is None:
             return answer
@@ -272,11 +255,8 @@ class Tasks:
         task = self._found(upstream, own) if isinstance(own, str) else None
         if task is None or task.stateless is not (method == STATUS_NEW):
             return False
-        if (ending := ending_told(params)) is not None and task.is_open:
-            task.is_open = False
-            self._door.ended(
-                task.passage, ok=ending.ok, summary=ending.summary, error=ending.error, seconds=monotonic() - task.began
-            )
+        if (ending := ending_told(params)) is not None:
+            self._close(task, ending)
         told = params if task.wire == task.own else renamed(params, task.wire)
         if not task.stateless:
             task.client.send(notification(STATUS, told))
@@ -293,36 +273,25 @@ class Tasks:
     def end(self, upstream: Upstream, why: str) -> None:
         """A server is not there any more, and its tasks with it."""
         for key in [key for key, one in self._tasks.items() if one.upstream is upstream]:
-            self._forget(key, Outcome(ok=False, error=why))
+            self._drop(key, Outcome(ok=False, error=why))
 
     def _expire(self, key: tuple[str, str], task: Task) -> None:
         if self._tasks.get(key) is task:
-            self._forget(key, Outcome(ok=False, error=EXPIRED))
+            self._drop(key, Outcome(ok=False, error=EXPIRED))
 
-    def _forget(self, key: tuple[str, str], ending: Outcome) -> None:
-        task = self._popped(key)
-        if task is not None and task.is_open:
-            task.is_open = False
-            self._door.ended(task.passage, ok=ending.ok, error=ending.error, seconds=monotonic() - task.began)
-
-    async def _drop(self, key: tuple[str, str], ending: Outcome) -> None:
-        task = self._popped(key)
-        if task is not None:
-            await self._close(task, ending)
-
-    def _popped(self, key: tuple[str, str]) -> Task | None:
+    def _drop(self, key: tuple[str, str], ending: Outcome) -> None:
         task = self._tasks.pop(key, None)
-        if task is not None and task.timer is not None:
-            task.timer.cancel()
-        return task
+        if task is not None:
+            if task.timer is not None:
+                task.timer.cancel()
+            self._close(task, ending)
 
-    async def _close(self, task: Task, ending: Outcome) -> None:
-        if not task.is_open:
-            return
-        task.is_open = False
-        await self._door.aended(
-            task.passage, ok=ending.ok, summary=ending.summary, error=ending.error, seconds=monotonic() - task.began
-        )
+    def _close(self, task: Task, ending: Outcome) -> None:
+        if task.is_open:
+            task.is_open = False
+            self._door.ended(
+                task.passage, ok=ending.ok, summary=ending.summary, error=ending.error, seconds=monotonic() - task.began
+            )
 
 
 def _capability(upstream: Upstream, *, stateless: bool) -> Mapping[str, Any]:

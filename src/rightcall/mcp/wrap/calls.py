@@ -20,8 +20,7 @@ from rightcall.base.telemetry.conventions import TOOL_ERROR
 from rightcall.errors import StoreError
 from rightcall.executor.calls import identity_now
 from rightcall.executor.lookups import Lookup
-from rightcall.executor.messages import error_content
-from rightcall.executor.spans import tell_passage, tell_waiting
+from rightcall.executor.messages import error_content, tell_passage, tell_waiting
 from rightcall.executor.toolbox import full_name
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (

@@ -17,8 +17,9 @@ from msgspec.json import encode
 
 from rightcall.base.json.strict import duplicate_keys
 from rightcall.base.text import escaped
-from rightcall.executor.door import Door, way_of
+from rightcall.executor.door import Door
 from rightcall.executor.lookups import LOOKUPS
+from rightcall.executor.toolbox import way_of
 from rightcall.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,

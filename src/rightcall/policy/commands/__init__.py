@@ -4,9 +4,9 @@
 
 Only what the policy file says of them is here, so that reading a policy loads nothing else; `judgement` is loaded when
 a call has a command or an address in it, and `judge` when it is no plain line. `shell` and `words` read the line;
-`wrappers`, `launchers`, `inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and
-`rules`, `git`, `network`, `listings` and `actions` what needs more than a pattern of it; `runs`, `paths`, `places` and
-`urls` are what they share, and `findings` gathers what comes of it.
+`wrappers`, `launchers`, `inline` and `python` find what it starts; `patterns` has the list that ships (`starter.txt`)
+and `rules`, `git`, `network`, `listings` and `actions` what needs more than a pattern of it; `runs`, `paths`, `places`
+and `urls` are what they share, and `findings` gathers what comes of it.
 """
 
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ __all__ = ["CommandRules", "Judgement", "Place", "UrlRules", "judge_code", "judg
 
 
 class CommandRules(Struct, frozen=True):
-    """`[policy.commands]`: patterns over words, as `wrappers.py` explains them."""
+    """`[policy.commands]`: patterns over words, as `patterns.py` explains them."""
 
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()

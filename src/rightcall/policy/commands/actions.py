@@ -18,7 +18,7 @@ from rightcall.policy.commands.network import METHODS, given, named_addresses, r
 from rightcall.policy.commands.places import Place, is_disk
 from rightcall.policy.commands.runs import RuleHit, Run, only_looks
 from rightcall.policy.commands.urls import Address, parsed
-from rightcall.policy.commands.words import HOLE, Word, basename
+from rightcall.policy.commands.words import HOLE, Word, basename, known_names
 
 DEPLOYS = regex(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
@@ -27,26 +27,9 @@ DEPLOYS = regex(
     r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
 )  # fmt: skip
 """Names of tasks and scripts that deploy or destroy."""
-TASKS = frozenset(
-    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
-     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
-     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
-)  # fmt: skip
+TASKS = known_names("tasks")
 """Programs that run tasks of a project, each by its name."""
-_ABOUT_FILES = frozenset(
-    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
-     "test", "[", "[[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf",
-     "man", "which", "git", "kubectl", "oc", "k", "docker", "docker-compose", "podman", "tar", "zip", "rmdir", "pushd",
-     "chmod", "chown", "diff", "sort", "source", ".", "read", "for", "export", "cut", "type", "terraform", "tofu",
-     "helm", "pip", "pip3", "python", "python3", "node", "jq", "basename", "dirname", "command", "alias", "tmux",
-     "xargs", "gh", "glab", "ssh", "scp", "rsync", "systemctl", "journalctl", "service", "sed", "awk", "perl", "ruby",
-     "fd", "ag", "ack", "curl", "wget", "dig", "ping", "ps", "pgrep", "pkill", "kill", "killall", "sudo", "env", "time",
-     "timeout", "nohup", "watch", "apt-cache", "brew", "touch", "local", "declare", "case", "logger", "say", "tr",
-     "rightcall", "bat", "eza", "exa", "realpath", "readlink", "ln", "trap", "unset", "set", "return", "exit", "cut",
-     "printenv", "uniq", "comm", "tee", "yes", "seq", "expr", "let", "pytest", "jest", "vitest", "mocha", "ruff",
-     "eslint", "prettier", "black", "mypy", "pyright", "tsc", "yq", "emacs", "nvim", "cargo", "go", "rspec", "phpunit",
-     "rustup", "conda", "mamba", "gem", "apt", "apt-get", "dnf", "yum", "psql", "mysql", "sqlite3", "history", "dotnet")
-)  # fmt: skip
+_ABOUT_FILES = known_names("about files")
 """Their words are files, names and texts, or they have lists of their own."""
 _ENDS = regex(
     r"(?:[a-z]+[:-])?(?:delete|destroy|drop|purge|terminate|wipe|nuke|truncate|revoke|undeploy|tear-?down|erase"
@@ -55,22 +38,9 @@ _ENDS = regex(
 )
 _SENDS = regex(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
 _UNLISTED = frozenset(
-    (
-        "push",
-        "release",
-        "apply",
-        "reset",
-        "rm",
-        "uninstall",
-        "submit",
-        "upload",
-        "downgrade",
-        "down",
-        "sync-prod",
-        "remove",
-        "unlink",
-    )
-)
+    ("push", "release", "apply", "reset", "rm", "uninstall", "submit", "upload", "downgrade", "down", "sync-prod",
+     "remove", "unlink")
+)  # fmt: skip
 """These too, where nobody knows the program; of others their own lines say what they mean."""
 _LOOKS = regex(
     r"(?:describe|list|ls|get|head|show|view|tail|logs?|lookup|search|query|scan|filter|select|estimate|preview"
@@ -194,12 +164,7 @@ def started_by_options(run: Run) -> Iterator[RuleHit]:
 # ── databases ──
 # Clients of databases: what the statements do that they are given, typed or in a script.
 
-CLIENTS = frozenset(
-    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
-     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
-     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql", "spark-sql", "influx",
-     "cypher-shell", "db2", "vsql", "exaplus", "ysqlsh", "athenacli")
-)  # fmt: skip
+CLIENTS = known_names("database clients")
 _SQL_DESTROYS = regex(
     r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
     r"|SEQUENCE|TYPE|OWNED|MEASUREMENT|SERIES|BUCKET|"
@@ -282,12 +247,7 @@ _SQL_SURELY = regex(
     r"\s*(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|KEYSPACE|INDEX|VIEW|USER)\s+\S|TRUNCATE\s+TABLE\s|DELETE\s+FROM\s+\S)",
     re.IGNORECASE,
 )
-_LOOK_AT_DISKS = frozenset(
-    ("lsblk", "blkid", "smartctl", "df", "udevadm", "findmnt", "file", "ls", "stat", "fuser", "lsof", "iostat",
-     "hdparm", "nvme", "dumpe2fs", "xfs_info", "tune2fs", "btrfs", "isoinfo", "fatlabel", "diskutil", "test", "[", "[[",
-     "echo", "parted", "fdisk", "sfdisk", "gdisk", "sgdisk", "mount", "umount", "dd", "cat", "pv", "head", "xxd",
-     "hexdump")
-)  # fmt: skip
+_LOOK_AT_DISKS = known_names("look at disks")
 """They look, or have lines of their own."""
 
 

@@ -10,6 +10,7 @@
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from rightcall.base.files.guarded import follow
@@ -41,6 +42,7 @@ from rightcall.policy.commands.inline import (
     codes,
     interpreter,
 )
+from rightcall.policy.commands.launchers import ACTING
 from rightcall.policy.commands.listings import (
     compared_whole,
     is_emptied_by,
@@ -68,21 +70,21 @@ from rightcall.policy.commands.paths import (
     use_of,
     with_dots,
 )
+from rightcall.policy.commands.patterns import WHY, Pattern, compiled, first_hit, listed
 from rightcall.policy.commands.places import Place, SeenPath, is_device, is_disk
-from rightcall.policy.commands.rules import found_in, never_ends
+from rightcall.policy.commands.rules import found_in, is_listed, known_programs, never_ends
 from rightcall.policy.commands.runs import (
     FETCHERS,
     SECRET_NAME,
+    SHELLS,
     RuleHit,
     Run,
 )
 from rightcall.policy.commands.scanner import ReadingBudget
 from rightcall.policy.commands.shell import Redirect, Simple
-from rightcall.policy.commands.starter import WHY, listed
-from rightcall.policy.commands.unknown import is_head
 from rightcall.policy.commands.urls import Address, first_url_hit
-from rightcall.policy.commands.words import HOLE, WILD, Word, basename, spelled
-from rightcall.policy.commands.wrappers import SHELLS, Pattern, first_hit, shell_code
+from rightcall.policy.commands.words import HOLE, WILD, Word, basename, known_names, spelled
+from rightcall.policy.commands.wrappers import Inner, shell_code
 from rightcall.policy.types import Finding
 
 Against = Literal["ask", "deny"]
@@ -161,8 +163,6 @@ class Findings:
         rules = self.commands
         if not (rules.deny or rules.ask or rules.allow):
             return []
-        from rightcall.policy.commands.wrappers import compiled
-
         allowed: list[Pattern] = []
         for program, values in ((run.program, run.values), *_script_of(run)):
             if rules.deny and (hit := first_hit(rules.deny, program, values)):
@@ -497,3 +497,79 @@ def _script_of(run: Run) -> list[tuple[str, list[str]]]:
         if not value.startswith(("-", "+")):
             return [(basename(value), run.values[at + 1 :])] if value else []
     return []
+
+
+# ── programs that nobody listed ──
+# Programs that nobody listed. What they do with their words is not known, so every tail of them that begins with a
+# program the rules know is judged as if it were started, and so is a word that holds a whole command.
+
+_MOST_TAILS = 12
+_WORDS = known_names("likely words")
+"""Names that are as likely a word: `ruff format src`, `tool init`."""
+_STILL = frozenset(("env", "exec", "eval", "timeout", "nice", "pnpm", "npm", "yarn", "find", "cat", "cp", "mv", "tee"))
+"""Those of them that count all the same where an option or a path follows, or behind `--` and `exec`."""
+_TEXTS = frozenset(
+    ("-m", "--message", "--title", "--body", "--description", "-k", "--grep", "-g", "--filter", "-t", "--name",
+     "--text", "--comment", "--prompt", "-p", "--query", "-q", "--pattern", "--match", "--reason", "--summary")
+)  # fmt: skip
+
+
+@lru_cache(1)
+def _heads() -> frozenset[str]:
+    return frozenset(name for name in known_programs() if name not in _WORDS or name in _STILL)
+
+
+def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:
+    """What a program may start that the rules do not know; of one they know only what stands behind `exec` or
+    `--`."""
+    start = 0
+    if is_listed(program):
+        if program not in _EXECUTES:
+            return
+        start = next((at for at, word in enumerate(arguments[:8], 1) if word.value in ("exec", "run", "shell")), -1)
+        if start < 0:
+            yield from _behind_dashes(arguments)
+            return
+    found = 0
+    for at in range(start, len(arguments)):
+        value = arguments[at].value
+        before = arguments[at - 1].value if at else ""
+        if " " in value.strip():
+            if before not in _TEXTS and is_head(value.split()[0].rpartition("=")[2], " -"):
+                yield Inner(code=arguments[at])
+                found += 1
+        elif at + 1 < len(arguments) and is_head(value, _rest(arguments, at), behind=before in ("--", "exec", "run")):
+            ends = arguments[at + 1].value == "--"  # the wrapper's own, as `start-stop-daemon -x rm -- -r x` has it
+            yield Inner((arguments[at], *arguments[at + 1 + ends :]))
+            found += 1
+        if found >= _MOST_TAILS:
+            yield Inner(code=Word("\ue000"))
+            return
+
+
+def _behind_dashes(arguments: list[Word]) -> Iterator[Inner]:
+    """`npm explore x -- rm y`: an action that nobody listed hands on what follows."""
+    at = next((at for at, word in enumerate(arguments[:50], 1) if word.value == "--"), len(arguments))
+    rest = arguments[at:]
+    if rest and (" " in rest[0].value.strip() or is_head(rest[0].value, "", behind=True)):
+        yield Inner(tuple(rest))
+
+
+_EXECUTES = ACTING | frozenset(
+    ("nix", "rustup", "volta", "lerna", "pnpm", "yarn", "npm", "tox", "mise", "asdf", "nvm", "bundle", "flatpak",
+     "conda", "mamba", "uv", "poetry", "nx", "go", "perf")
+)  # fmt: skip
+
+
+def _rest(arguments: list[Word], at: int) -> str:
+    return f" {arguments[at + 1].value}"
+
+
+def is_head(word: str, rest: str, *, behind: bool = False) -> bool:
+    """Whether a word is the name of a program that would be judged; `rest` is what follows."""
+    if "=" in word or word.startswith("-"):
+        return False
+    name = basename(word)
+    if name not in _heads() and interpreter(name) is None and not name.startswith("mkfs"):
+        return False
+    return name not in _WORDS or behind or "/" in word or rest.startswith((" -", " /", " ~", " ."))

@@ -541,17 +541,8 @@ def told_by(command: Simple, commands: list[Simple], variables: dict[str, tuple[
 
 
 _PICKED = (
-    ".env",
-    "secret",
-    "id_rsa",
-    "id_ed25519",
-    "password",
-    "credentials",
-    ".pem",
-    ".netrc",
-    ".npmrc",
-    "kubeconfig",
-)
+    ".env", "secret", "id_rsa", "id_ed25519", "password", "credentials", ".pem", ".netrc", ".npmrc", "kubeconfig",
+)  # fmt: skip
 
 
 def lists_settings(command: Simple) -> bool:

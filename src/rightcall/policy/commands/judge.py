@@ -16,9 +16,7 @@ from rightcall.policy.commands.actions import (
     is_sql_client,
     named_production,
 )
-from rightcall.policy.commands.aliases import aliased
-from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, read_editor
-from rightcall.policy.commands.findings import CANNOT, Findings
+from rightcall.policy.commands.findings import CANNOT, Findings, is_head, tails
 from rightcall.policy.commands.git import (
     applies_patch,
     as_words,
@@ -68,10 +66,12 @@ from rightcall.policy.commands.paths import (
     is_plain,
     parts,
 )
+from rightcall.policy.commands.patterns import WHY, Pattern
 from rightcall.policy.commands.rules import KILLS, ends_us, seeks_us
 from rightcall.policy.commands.runs import (
     FETCHERS,
     SECRET_NAME,
+    SHELLS,
     VALUED,
     Run,
     action_at,
@@ -80,11 +80,19 @@ from rightcall.policy.commands.runs import (
     why_dangerous,
 )
 from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Simple, positional, printed
-from rightcall.policy.commands.starter import WHY
-from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import parsed
 from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
-from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, shell_code
+from rightcall.policy.commands.wrappers import (
+    EDITORS,
+    LINE_EDITORS,
+    Inner,
+    aliased,
+    assigned_code,
+    command_texts,
+    obeys_input,
+    read_editor,
+    shell_code,
+)
 
 _PATH_LIKE = regex(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""

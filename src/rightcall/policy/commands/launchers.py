@@ -5,10 +5,22 @@ import re
 from collections.abc import Callable, Iterator
 
 from rightcall.base.text import regex
-from rightcall.policy.commands.editors import EDITORS, LINE_EDITORS, command_texts, obeys_input, read_editor
-from rightcall.policy.commands.runs import action_at, option_value, part, takes_value
+from rightcall.policy.commands.runs import SHELLS, action_at, option_value, part, takes_value
 from rightcall.policy.commands.words import HOLE, Word, joined, unversioned
-from rightcall.policy.commands.wrappers import PREFIXES, RUNNERS, SHELLS, Inner, behind, hidden, prefix, shell_code
+from rightcall.policy.commands.wrappers import (
+    EDITORS,
+    LINE_EDITORS,
+    PREFIXES,
+    RUNNERS,
+    Inner,
+    behind,
+    command_texts,
+    hidden,
+    obeys_input,
+    prefix,
+    read_editor,
+    shell_code,
+)
 
 _GIT_CODE = regex(
     r"(?:alias\..+|core\.(?:pager|editor|sshcommand|fsmonitor|askpass|hookspath)|credential\..*helper|.*\.(?:cmd|driver"
@@ -16,30 +28,9 @@ _GIT_CODE = regex(
     re.IGNORECASE | re.DOTALL,
 )
 _SSH = frozenset(
-    [
-        "-p",
-        "-i",
-        "-l",
-        "-o",
-        "-L",
-        "-R",
-        "-D",
-        "-F",
-        "-J",
-        "-b",
-        "-c",
-        "-E",
-        "-e",
-        "-I",
-        "-m",
-        "-O",
-        "-Q",
-        "-S",
-        "-W",
-        "-w",
-        "-B",
-    ]
-)
+    ("-p", "-i", "-l", "-o", "-L", "-R", "-D", "-F", "-J", "-b", "-c", "-E", "-e", "-I", "-m", "-O", "-Q", "-S", "-W",
+     "-w", "-B")
+)  # fmt: skip
 
 
 def inner_of(program: str, arguments: list[Word]) -> Iterator[Inner]:

@@ -15,6 +15,7 @@ from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.runs import (
     FETCHERS,
     SECRET_NAME,
+    SHELLS,
     RuleHit,
     Run,
     action_at,
@@ -25,7 +26,6 @@ from rightcall.policy.commands.runs import (
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.urls import Address, canonical_host, parsed
 from rightcall.policy.commands.words import HOLE, Word, braces
-from rightcall.policy.commands.wrappers import SHELLS
 
 _CURL_VALUED = (
     "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "

@@ -1,15 +1,16 @@
 """Packages that a command brings: one that nobody knows and that is fetched and run in one step, one straight from a
-repository, and another version of RightCall itself. And images of containers.
-"""
+repository, and another version of RightCall itself. And containers: their images, and what they are let into."""
 
 import os
 import re
 from collections.abc import Iterator
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.actions import named_production
 from rightcall.policy.commands.places import Place
-from rightcall.policy.commands.runs import RuleHit, Run, option_value, values_of
-from rightcall.policy.commands.words import HOLE, Word
+from rightcall.policy.commands.runs import SHELLS, RuleHit, Run, option_value, values_of, why_dangerous
+from rightcall.policy.commands.words import HOLE, Word, basename, known_names
+from rightcall.policy.commands.wrappers import VALUED_BY_CONTAINERS, shell_code
 
 _FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))
 """Without a terminal `npx` and `npm exec` do not ask before they fetch."""
@@ -42,29 +43,6 @@ _INDEXES = frozenset(
     ("--index-url", "-i", "--extra-index-url", "--index", "--find-links", "-f", "--registry", "--source")
 )
 _BY_REPOSITORY = regex(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?:#.*)?")
-_WELL_KNOWN_TEXT = """
-    11ty all-contributors astro browserslist bundlesize cucumber-js depcruise eleventy ember eslint_d gatsby grunt gulp
-    hardhat jasmine karma knex msw nest newman npm-run-all2 orval pkg postcss-cli protractor remix rescript sequelize
-    slidev source-map-explorer stryker svelte-kit syncpack ts-node-dev tsc-watch tslint typechain updtr vue-cli-service
-    update-browserslist-db webdriver-manager wdio cap jsonlint json2ts dotenv sort-imports tsx-watch react-router
-    ajv alembic ansible-lint autoflake autopep8 ava babel bandit biome black build bump-my-version bumpversion c8 cdk
-    changeset check-jsonschema check-manifest cibuildwheel clang-format cloc codespell commitizen commitlint
-    concurrently cookiecutter copier cowsay cross-env cspell cypress datamodel-codegen datasette degit depcheck deptry
-    detect-secrets djlint docformatter docusaurus dotenv-cli dprint drizzle-kit electron env-cmd esbuild eslint expo
-    express-generator fastapi flake8 gh-pages gitleaks gitmoji graphql-codegen griffe hatch http-server httpie husky
-    interrogate ipython isort jest jscpd jsdoc json-server jupyter jupyterlab kill-port knip lefthook lerna
-    license-checker lighthouse lint-staged live-server llm madge marimo markdownlint markdownlint-cli
-    markdownlint-cli2 maturin mintlify mkdocs mocha mutmut mypy nbstripout ncu netlify netlify-cli next ng nodemon nox
-    npm-check npm-check-updates npm-run-all nuxi nx nyc openapi-generator openapi-python-client openapi-typescript
-    oxlint parcel patch-package pdm pdoc pip pip-audit pip-compile pip-tools playwright plop pm2 pnpm poetry postcss
-    pre-commit prettier prisma publint pycowsay pydocstyle pyflakes pylint pyproject-fmt pyright pytest pyupgrade
-    quicktype radon react-native react-scripts redocly refurb release-it repomix rimraf rollup ruff safety sass
-    semantic-release semgrep sequelize-cli serve shadcn shadcn-ui shx size-limit snyk solhint sort-package-json
-    spectral sphinx-build sqlfluff sqlite-utils standard storybook streamlit stylelint surge svelte-check svgo
-    swagger-cli swc tailwindcss taplo terser tldr towncrier tox ts-node ts-prune tsc tsd tsup tsx turbo twine ty
-    type-coverage typedoc typeorm typescript uv uvicorn validate-pyproject vercel vite vite-node vitepress vitest
-    vsce vue-tsc vulture wait-on web-ext webpack webpack-cli wrangler xo yamllint yarn yo yt-dlp zx"""
-_WELL_KNOWN = frozenset(_WELL_KNOWN_TEXT.split())
 _OF_WELL_KNOWN = regex(
     r"(?:@[\w.-]+/)?create-[\w.-]+|@(?:modelcontextprotocol|angular|nestjs|vue|storybook|babel|biomejs|changesets"
     r"|commitlint|openapitools|redocly|tailwindcss|playwright|anthropic-ai|google|openai|microsoft|sveltejs|astrojs"
@@ -128,16 +106,6 @@ def package_rules(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("guards", f"{run.program} … rightcall")
 
 
-_IMAGE_OWNERS_TEXT = """
-    library bitnami grafana prom localstack selenium hashicorp apache confluentinc cypress minio nvidia pytorch
-    tensorflow rocm amazon google jenkins gitlab sonarsource redis rabbitmq elasticsearch kibana opensearchproject
-    timescale postgis pgvector qdrant neo4j keycloak vault traefik caddy nginxinc testcontainers mailhog axllent
-    wiremock mockserver stoplight openapitools swaggerapi hadolint koalaman aquasec trufflesecurity returntocorp
-    semgrep astral-sh puppeteer browserless microsoft dotnet ubuntu debian alpine rockylinux jupyter continuumio
-    condaforge ollama vllm huggingface portainer linuxserver homebrew actions github super-linter open-telemetry otel
-    jaegertracing openzipkin victoriametrics clickhouse cockroachdb mongodb mysql mariadb cassandra scylladb gradle
-    maven composer wordpress drupal distroless google-containers cloud-builders kaniko-project"""
-_IMAGE_OWNERS = frozenset(_IMAGE_OWNERS_TEXT.split())
 _PUBLIC = regex(
     r"(?:(?:index\.|registry-1\.)?docker\.io|registry\.hub\.docker\.com|ghcr\.io|quay\.io|(?:[\w.-]+\.)?gcr\.io"
     r"|public\.ecr\.aws|registry\.gitlab\.com|[\w.-]+\.pkg\.dev)(?::\d+)?"
@@ -158,7 +126,7 @@ def is_known_image(image: str) -> bool:
     if host and not _PUBLIC.fullmatch(host):
         return True
     owner = parts[1 if host else 0]
-    return owner in _IMAGE_OWNERS or (bool(host) and len(parts) == 2)
+    return owner in known_names("image owners") or (bool(host) and len(parts) == 2)
 
 
 def _global_package(run: Run, operands: list[Word], action: str, place: Place) -> str:
@@ -225,29 +193,10 @@ def _find_added(run: Run, operands: list[Word], action: str, place: Place) -> st
     return next((one for one in unknown if not _is_library(one, place) and not _is_known(one, run, place)), "")
 
 
-_LIBRARY_TEXT = """
-    aiofiles aiohttp altair anthropic anyio arrow asyncpg attrs babel beautifulsoup4 bokeh boto3 cachetools certifi
-    cffi chardet click cloudpickle colorama coverage cryptography cython dask dateparser django docutils duckdb
-    faker fastapi fastmcp filelock flask freezegun fsspec gitpython google-genai gunicorn h5py httpx humanize
-    hypothesis idna imageio importlib-metadata ipdb ipykernel ipywidgets itsdangerous jax jinja2 joblib jsonschema
-    keras lightgbm loguru lxml markdown markupsafe marshmallow matplotlib mcp memray mkdocs-material mkdocstrings
-    mlflow more-itertools msgpack msgspec networkx nltk notebook numba numpy openai opencv-python openpyxl orjson
-    packaging pandas pandas-stubs paramiko pathspec pdfplumber pendulum pillow platformdirs plotly pluggy polars
-    prompt-toolkit protobuf psutil psycopg psycopg2-binary py-spy pyarrow pydantic pydantic-settings pygments
-    pymongo pymupdf pymysql pypdf pytest-asyncio pytest-benchmark pytest-cov pytest-mock pytest-randomly
-    pytest-timeout pytest-xdist python-dateutil python-docx python-dotenv python-pptx pytz pyyaml pyzmq rapidfuzz
-    redis regex reportlab requests responses rich ruamel-yaml scikit-image scikit-learn scipy seaborn selenium
-    sentence-transformers setuptools shapely simplejson six sortedcontainers soupsieve sqlalchemy sqlmodel starlette
-    statsmodels structlog sympy tabulate tenacity textual tiktoken tokenizers toml tomli tomlkit torch torchvision
-    tornado tqdm transformers trio typer types-pyyaml types-requests typing-extensions tzdata ujson urllib3
-    viztracer watchdog websockets werkzeug wheel xgboost xlsxwriter xmltodict zstandard"""
-_LIBRARIES = frozenset(_LIBRARY_TEXT.split())
-
-
 def _is_library(name: str, place: Place) -> bool:
     """A library that everybody knows, or that the project itself names."""
     plain = re.sub(r"[._]", "-", name).casefold()
-    if plain in _LIBRARIES:
+    if plain in known_names("libraries"):
         return True
     meant = re.compile(rf"(?<![\w.-]){re.escape(plain).replace(re.escape('-'), '[-_.]')}(?![\w-])", re.IGNORECASE)
     for file in ("pyproject.toml", "requirements.txt", "uv.lock"):
@@ -274,8 +223,74 @@ def _package(run: Run) -> str:
 
 def _is_known(name: str, run: Run, place: Place) -> bool:
     """Known to everybody, or installed in the project. Any other may be a name that somebody mistyped."""
-    if name in _WELL_KNOWN or name in ("rightcall", "npm") or _OF_WELL_KNOWN.fullmatch(name):
+    if name in known_names("packages") or name in ("rightcall", "npm") or _OF_WELL_KNOWN.fullmatch(name):
         return True
     return "/" not in name and any(
         os.path.exists(os.path.join(folder, "node_modules", ".bin", name)) for folder in (*run.folders, place.root)
     )
+
+
+# ── containers ──
+
+CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_HALTS = frozenset(("stop", "restart", "pause", "update"))
+
+
+def container_rules(run: Run, place: Place) -> Iterator[RuleHit]:
+    """Folders of the machine that a container is let into."""
+    for at, value in enumerate(run.values):
+        told = ""
+        if value in ("-v", "--volume", "--mount") and at + 1 < len(run.values):
+            told = run.values[at + 1]
+        elif value.startswith(("--volume=", "--mount=", "-v/", "-v~", "-v.")):
+            told = value.partition("=")[2] or value[2:]
+        found = re.search(r"(?:source|src)=([^,]+)", told)
+        source = found[1] if found else told.partition(":")[0]
+        if source and source[0] in "/~.":
+            for path in run.wholes(Word(source), place):
+                if place.is_everything(path) or place.holds_credentials(path):
+                    yield RuleHit("escalates", f"{run.program} -v {source}")
+                    return
+    action = next((one for one in run.values if one in _HALTS), "")
+    if action and not CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
+        yield RuleHit("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, no name
+    if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
+        yield RuleHit(
+            "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
+        )  # what is a try here is one's work there
+    host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
+    if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
+        yield RuleHit(kind, f"{run.program} -H {host.value}")
+    yield from compose_rules(run, place)
+    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
+        yield RuleHit("credentials", f"{run.program} inspect")
+    if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
+        yield RuleHit("escalates", f"{run.program} --network=host")
+
+
+def compose_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """What is done with containers by their names, with an image from anywhere, and with the settings of a project."""
+    compose = run.program.endswith("-compose") or run.values[:1] == ["compose"]
+    words = run.operands(VALUED_BY_CONTAINERS + " -f --file --project-name --profile" * compose)
+    said = [one.value for one in words if one.value not in ("compose", "container")]
+    action, names = (said[0], said[1:]) if said else ("", [])
+    if compose:
+        if action in ("config", "convert") and not run.has(*_NAMES_ONLY):
+            yield RuleHit("credentials", f"{run.program} compose {action}")
+    elif action in ("run", "create") and names and not is_known_image(names[0]):
+        yield RuleHit("network", f"{run.program} {action} {names[0]}")
+    if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
+        yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
+
+
+_NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
+
+
+def kubectl_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """A shell in a cluster, that nobody judges what is typed into."""
+    if "rsh" in run.values[:3]:
+        yield RuleHit("publishes", f"{run.program} rsh")
+    elif "exec" in run.values[:6] and "--" in run.values:
+        started = run.arguments[run.values.index("--") + 1 :]
+        if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
+            yield RuleHit("publishes", f"{run.program} exec … {started[0].value}")

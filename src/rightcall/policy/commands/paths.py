@@ -14,17 +14,9 @@ from rightcall.base.text import regex
 from rightcall.policy.commands.outputs import gives_pattern
 from rightcall.policy.commands.places import Place, is_cut, names_in
 from rightcall.policy.commands.runs import Run, action_at, option_value
-from rightcall.policy.commands.words import HOLE, WILD, Word, could_be
+from rightcall.policy.commands.words import HOLE, WILD, Word, could_be, known_names
 
-_TEXT_ONLY = frozenset(
-    ("echo", "printf", "print", "man", "which", "type", "whereis", "whatis", "apropos", "info", "help", "true",
-     "false", ":", "kill", "sleep", "date", "seq", "expr", "bc", "alias", "unset", "set", "read", "history", "hash",
-     "tr", "basename", "dirname", "say", "figlet", "cowsay", "yes", "logger", "hostname", "ping", "dig", "host",
-     "nslookup", "tldr", "cal", "return", "exit", "break", "continue", "shift", "wait",
-     "jobs", "fg", "bg", "trap", "eval", "osascript", "notify-send", "banner", "toilet", "export", "declare",
-     "local", "typeset", "readonly", "command", "whence", "getent", "pgrep", "pkill", "killall", "printenv",
-     "apt-cache", "cowthink", "jira", "linear")
-)  # fmt: skip
+_TEXT_ONLY = known_names("text only")
 _FIRST_IS_TEXT = frozenset(
     ("grep", "egrep", "fgrep", "rg", "ag", "ack", "pcregrep", "ripgrep", "zgrep", "ugrep", "sed", "gsed", "awk",
      "gawk", "mawk", "nawk", "jq", "yq", "fd", "fdfind", "sd", "perl", "semgrep", "ast-grep", "sg", "comby",

@@ -1,6 +1,6 @@
 """Starter rules that need more than a pattern: what `rm` removes, where `git push` pushes to, what SQL is run.
 
-Each looks at one command with the folder it runs in, and says what it finds. `starter.py` has what a line can say.
+Each looks at one command with the folder it runs in, and says what it finds. `starter.txt` has what a line can say.
 """
 
 import os
@@ -21,7 +21,6 @@ from rightcall.policy.commands.actions import (
     grpc_rules,
     httpie_rules,
     message_rules,
-    named_production,
     redis_rules,
     restore_rules,
     started_by_options,
@@ -35,11 +34,20 @@ from rightcall.policy.commands.launchers import RUNNING
 from rightcall.policy.commands.listings import link_rules
 from rightcall.policy.commands.network import bucket_rules, copy_rules, lookup_rules, netcat_rules, ssh_rules
 from rightcall.policy.commands.outputs import unpacks, writes_to
-from rightcall.policy.commands.packages import PACKAGING, is_known_image, package_rules
+from rightcall.policy.commands.packages import (
+    CONTAINERS,
+    PACKAGING,
+    compose_rules,
+    container_rules,
+    kubectl_rules,
+    package_rules,
+)
 from rightcall.policy.commands.paths import expanded, search_starts, searched_for, seeks_protected
+from rightcall.policy.commands.patterns import programs
 from rightcall.policy.commands.places import Place, is_device, is_disk, names_in
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
+    SHELLS,
     RuleHit,
     Run,
     options_of,
@@ -47,9 +55,8 @@ from rightcall.policy.commands.runs import (
     why_dangerous,
 )
 from rightcall.policy.commands.shell import Simple
-from rightcall.policy.commands.starter import programs
-from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
-from rightcall.policy.commands.wrappers import SHELLS, VALUED_BY_CONTAINERS, shell_code
+from rightcall.policy.commands.words import HOLE, Word, basename, joined, known_names, unversioned
+from rightcall.policy.commands.wrappers import shell_code
 
 
 def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -432,62 +439,7 @@ def _prints(run: Run, _place: Place) -> Iterator[RuleHit]:
         yield RuleHit("credentials", f"${names[0]}")
 
 
-# ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
-
-
-_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
-_HALTS = frozenset(("stop", "restart", "pause", "update"))
-
-
-def _container(run: Run, place: Place) -> Iterator[RuleHit]:
-    """Folders of the machine that a container is let into."""
-    for at, value in enumerate(run.values):
-        told = ""
-        if value in ("-v", "--volume", "--mount") and at + 1 < len(run.values):
-            told = run.values[at + 1]
-        elif value.startswith(("--volume=", "--mount=", "-v/", "-v~", "-v.")):
-            told = value.partition("=")[2] or value[2:]
-        found = re.search(r"(?:source|src)=([^,]+)", told)
-        source = found[1] if found else told.partition(":")[0]
-        if source and source[0] in "/~.":
-            for path in run.wholes(Word(source), place):
-                if place.is_everything(path) or place.holds_credentials(path):
-                    yield RuleHit("escalates", f"{run.program} -v {source}")
-                    return
-    action = next((one for one in run.values if one in _HALTS), "")
-    if action and not _CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
-        yield RuleHit("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, no name
-    if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
-        yield RuleHit(
-            "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
-        )  # what is a try here is one's work there
-    host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
-    if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
-        yield RuleHit(kind, f"{run.program} -H {host.value}")
-    yield from _of_containers(run)
-    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
-        yield RuleHit("credentials", f"{run.program} inspect")
-    if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
-        yield RuleHit("escalates", f"{run.program} --network=host")
-
-
-def _of_containers(run: Run) -> Iterator[RuleHit]:
-    """What is done with containers by their names, with an image from anywhere, and with the settings of a project."""
-    compose = run.program.endswith("-compose") or run.values[:1] == ["compose"]
-    words = run.operands(VALUED_BY_CONTAINERS + " -f --file --project-name --profile" * compose)
-    said = [one.value for one in words if one.value not in ("compose", "container")]
-    action, names = (said[0], said[1:]) if said else ("", [])
-    if compose:
-        if action in ("config", "convert") and not run.has(*_NAMES_ONLY):
-            yield RuleHit("credentials", f"{run.program} compose {action}")
-    elif action in ("run", "create") and names and not is_known_image(names[0]):
-        yield RuleHit("network", f"{run.program} {action} {names[0]}")
-    if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
-        yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
-
-
-_NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
-
+# ── scripts, ourselves ────────────────────────────────────────────────────────────────────────────────────────────────
 
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
 
@@ -529,16 +481,6 @@ def _script_of(run: Run) -> str:
     ):  # fmt: skip
         return ""
     return next((one for one in operands if DEPLOYS.search(one)), "")
-
-
-def _kubectl(run: Run, _place: Place) -> Iterator[RuleHit]:
-    """A shell in a cluster, that nobody judges what is typed into."""
-    if "rsh" in run.values[:3]:
-        yield RuleHit("publishes", f"{run.program} rsh")
-    elif "exec" in run.values[:6] and "--" in run.values:
-        started = run.arguments[run.values.index("--") + 1 :]
-        if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
-            yield RuleHit("publishes", f"{run.program} exec … {started[0].value}")
 
 
 def _cmake(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -647,7 +589,7 @@ def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
         return
     if command in ("approvals", "grants", "people", "audit", "store") and not action:
         return
-    never = command in _NEVER or (command, action) in _NEVER_DONE
+    never = command in _NEVER or (command, action) in _NEVER_DONE or (command == "ask" and run.has("--resume"))
     yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
@@ -783,12 +725,12 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
     "pg_restore": restore_rules,
     "cmake": _cmake,
-    **dict.fromkeys(("kubectl", "oc", "k"), _kubectl),
+    **dict.fromkeys(("kubectl", "oc", "k"), kubectl_rules),
     **dict.fromkeys(("sed", "gsed"), _sed),
     "ps": _ps,
     "parallel": _parallel,
-    **dict.fromkeys(_CONTAINERS, _container),
-    **dict.fromkeys(("docker-compose", "podman-compose"), lambda run, _place: _of_containers(run)),
+    **dict.fromkeys(CONTAINERS, container_rules),
+    **dict.fromkeys(("docker-compose", "podman-compose"), compose_rules),
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),
@@ -810,19 +752,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
 }
 
 
-_HARMLESS_TEXT = """
-    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
-    help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
-    paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
-    whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
-    realpath readlink mktemp tput clear reset stty tty pytest jest vitest mocha ruff black isort mypy pyright flake8
-    pylint eslint prettier tsc biome shellcheck shfmt hadolint codespell pushd popd dirs jobs fg bg wait read local
-    let return exit break continue shift ulimit umask nano code emacs apt-cache apt-file dpkg-query tldr say figlet
-    cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
-    ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
-    docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
-    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
-_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+_HARMLESS = known_names("harmless")
 """Their words are names and texts, also where those are the names of programs."""
 
 

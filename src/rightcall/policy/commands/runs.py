@@ -15,6 +15,7 @@ from rightcall.base.text import regex
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.words import HOLE, Word
 
+SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
 VALUED: dict[str, frozenset[str]] = {
     "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env")),
     "docker": frozenset(("-H", "--host", "-c", "--context", "--config", "-l", "--log-level")),

@@ -7,7 +7,7 @@ text that only the running shell knows stands in as `HOLE`.
 import os
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import islice, pairwise, product
 
 from msgspec import Struct
@@ -27,22 +27,33 @@ _MOST_NUMBERS = 10
 WILD = regex(r"[*?\[]")
 _RANGE = regex(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _A_RANGE = regex(r"\{[^{},]*\.\.[^{},]*\}")
-_MARKS = {
-    "*": "\ue010",
-    "?": "\ue011",
-    "[": "\ue012",
-    "]": "\ue013",
-    "{": "\ue014",
-    "}": "\ue015",
-    ",": "\ue016",
-    "~": "\ue017",
-}
+_MARKS = {sign: chr(0xE010 + at) for at, sign in enumerate("*?[]{},~")}
 _QUOTED = str.maketrans(_MARKS)
 _PLAIN = str.maketrans({mark: character for character, mark in _MARKS.items()})
 _PATTERN = str.maketrans(
     {_MARKS["*"]: "[*]", _MARKS["?"]: "[?]", _MARKS["["]: "[[]"}
     | {_MARKS[one]: one for one in "]{},~"}
 )  # fmt: skip
+
+
+@lru_cache(2)
+def read_lists(file: str) -> dict[str, list[str]]:
+    """The lines of a list that lies beside this module, by the heading in brackets under which they stand."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    with open(os.path.join(os.path.dirname(__file__), file), encoding="utf-8") as stream:
+        for line in filter(None, stream.read().splitlines()):
+            if line[0] == "[" and line[-1] == "]":
+                heading = line[1:-1]
+            elif line[0] != "#":
+                found.setdefault(heading, []).append(line)
+    return found
+
+
+@lru_cache(16)
+def known_names(heading: str) -> frozenset[str]:
+    """Those that stand under a heading of `names.txt`."""
+    return frozenset(" ".join(read_lists("names.txt")[heading]).split())
 
 
 class UnreadableLine(Exception):
@@ -265,6 +276,8 @@ def could_be(glob: str, name: str) -> bool:
     """Whether one component with wildcards can stand for a name. A leading dot is only met by a written one."""
     if name.startswith(".") and not glob.startswith((".", "[.]")):
         return False
+    from fnmatch import fnmatchcase  # late: as in `places`
+
     return fnmatchcase(name, glob)
 
 

@@ -1,35 +1,20 @@
 """Programs that start other programs: what they would start, as words or as code of a shell.
 
 `sudo -u x rm y` starts `rm y`; `sh -c 'rm y'` runs code; `find -exec rm {} +` starts `rm` with words nobody knows yet.
-
-Patterns over the words of a command, as `[policy.commands]` has them: `git push`, `git push --force*`, `docker *`.
-
-- The first word is the program, without its folder and its case: `rm` means `/bin/rm` too.
-- Words without a dash are the first operands, in this order: `git push` means `git push origin`, not `git log push`.
-  `*` stands for any characters in a word; a word `**` for any number of operands. Options before and between them do
-  not matter (`git -C dir push`).
-- A word with a dash is an option that must be there, anywhere, also in a bundle: `rm -r` means `rm -fr x`, and `rm -rf`
-  also `rm -r -f x`. `--force` means `--force=x` too, `--force*` also `--force-with-lease`. Of well-known programs the
-  short and the long spelling are one option (`TWINS`), and a beginning of it counts where the program takes it for the
-  option (`git push --forc`); an allowance needs it written out. Capital and small letters differ, but where both mean
-  the same.
-- A script is a program, whoever runs it: `deploy.sh` means `bash deploy.sh`. `python` means `python3.11`.
-- A last word `*` means: at least one word more, whatever it is.
-- `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`. Braces do the same within a word:
-  `docker{,-compose} up`. `?` and `[a-z]` are no wildcards here, since both stand in arguments (`pip install x[y]`).
 """
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+import shlex
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from stat import S_ISREG
 from typing import NamedTuple
 
-from rightcall.base.globs import matches
 from rightcall.base.text import regex
-from rightcall.policy.commands.runs import VALUED, abbreviates, is_meant, part, takes_value
-from rightcall.policy.commands.words import HOLE, Word, alternatives, basename, unversioned
+from rightcall.policy.commands.runs import Run, action_at, option_value, part, takes_value
+from rightcall.policy.commands.words import HOLE, Word, known_names
 
-SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
 _CODE_VARIABLES = regex(
     r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)|\w*PAGER|\w*_EDITOR|GIT_SSH"
     r"|GIT_EXTERNAL_DIFF|CVS_RSH|LESSOPEN|LESSCLOSE|SUDO_EDITOR|FCEDIT|MAKEFLAGS_COMMAND|RUSTC_WRAPPER|\w*_LAUNCHER"
@@ -259,218 +244,289 @@ def hidden(word: Word) -> Word:
     return word if plain else Word(HOLE)
 
 
-# ── patterns over the words of a command ──────────────────────────────────────────────────────────────────────────────
+# ── aliases of git ──
+# Aliases of git: what `git foo` starts, as the settings of the repository and of the user say.
+#
+# git itself is not asked: the files are read as they are, each up to a size. A name that git knows is never an alias.
 
-_LONGEST = 500
-_PROGRAM = regex(r"[^\s'\"`$;&<>()\\]+")
-
-_RECURSIVE = (("-r", "-R", "--recursive"), ("-f", "--force"), ("-v", "--verbose"))
-TWINS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "rm": (*_RECURSIVE, ("-i", "--interactive"), ("-d", "--dir")),
-    "cp": (*_RECURSIVE, ("-a", "--archive"), ("-n", "--no-clobber"), ("-i", "--interactive")),
-    "mv": (("-f", "--force"), ("-n", "--no-clobber"), ("-i", "--interactive"), ("-v", "--verbose")),
-    "ln": (("-s", "--symbolic"), ("-f", "--force")),
-    **dict.fromkeys(("chmod", "chown", "chgrp"), _RECURSIVE),
-    "git push": (("-f", "--force"), ("-d", "--delete"), ("-n", "--dry-run"), ("-u", "--set-upstream")),
-    "git commit": (("-a", "--all"), ("-n", "--no-verify"), ("-m", "--message")),
-    "git clean": (("-f", "--force"), ("-n", "--dry-run"), ("-i", "--interactive")),
-    "git checkout": (("-f", "--force"),),
-    "git switch": (("-f", "--force", "--discard-changes"), ("-c", "--create"), ("-C", "--force-create")),
-    "git branch": (("-d", "--delete"), ("-f", "--force"), ("-m", "--move")),
-    "git tag": (("-d", "--delete"), ("-f", "--force")),
-    "git rm": (("-f", "--force"),),
-    "git add": (("-A", "--all"), ("-f", "--force")),
-    "git rebase": (("-i", "--interactive"),),
-    "docker": (("-f", "--force"), ("-a", "--all"), ("-v", "--volume", "--volumes")),
-    "podman": (("-f", "--force"), ("-a", "--all"), ("-v", "--volume", "--volumes")),
-    "kubectl": (("-f", "--filename"), ("-A", "--all-namespaces"), ("-n", "--namespace")),
-    "npm": (("-g", "--global"), ("-f", "--force")),
-    "pip": (("-U", "--upgrade"), ("-r", "--requirement"), ("-e", "--editable"), ("-y", "--yes")),
-    "curl": (("-k", "--insecure"), ("-d", "--data"), ("-T", "--upload-file"), ("-X", "--request"), ("-F", "--form"),
-             ("-o", "--output"), ("-L", "--location")),
-    "rsync": (("-a", "--archive"), ("-r", "--recursive"), ("-n", "--dry-run")),
-    "tar": (("-x", "--extract", "--get"), ("-c", "--create"), ("-f", "--file")),
-    "sed": (("-i", "--in-place"), ("-n", "--quiet", "--silent")),
-    "grep": (("-r", "--recursive"), ("-i", "--ignore-case")),
-    "sudo": (("-u", "--user"), ("-i", "--login"), ("-s", "--shell")),
-}  # fmt: skip
-"""Spellings of one option."""
-_ONE_DASH = frozenset(
-    ("find", "gfind", "terraform", "tofu", "terragrunt", "java", "javac", "openssl", "gcc", "g++", "clang", "go",
-     "ffmpeg", "convert", "magick", "packer", "vault", "consul", "nomad", "xcodebuild", "adb", "erl", "screen")
-)  # fmt: skip
-"""Their long options have one dash, so `-delete` is no bundle."""
-_BUNDLE = regex(r"-[A-Za-z]{2,4}")
-_KEYWORDS = frozenset(
-    ("time", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!", "coproc",
-     "function", "select", "{", "}", "[[", "]]")
-)  # fmt: skip
+_LARGEST = 200_000
+_MOST_FILES = 20
+_MOST_FOLDERS = 40
+_SECTION = regex(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)")?\s*\]')
+_SETTING = regex(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?", re.DOTALL)
 
 
-class Pattern(NamedTuple):
-    """One line of a list, ready to be matched."""
-
-    text: str
-    program: tuple[str, ...]
-    operands: tuple[tuple[str, ...], ...]
-    options: tuple[tuple[str, ...], ...]
-    rest: bool
-    """It ends in `*`: everything behind is meant."""
-    words: int = 0
-    """Besides the program and that `*`."""
-
-    def hits(self, program: str, arguments: Sequence[str], *, surely: bool = False) -> bool:
-        """Whether a command is meant. Where a word may be the value of an option or an operand, both count; `surely`:
-        only what is meant in every reading."""
-        plain = unversioned(program)
-        if not any(matches(one, program) or (plain != program and matches(one, plain)) for one in self.program):
-            return False
-        if self.rest and len(arguments) <= self.words:
-            return False
-        if self.options:
-            flags = _flags(plain, arguments)
-            short = not surely and abbreviates(plain)
-            if not all(any(_is_option(wish, flag, short) for wish in one for flag in flags) for one in self.options):
-                return False
-        return not self.operands or _operands(self.operands, program, arguments, surely)
-
-    def names(self, option: str) -> bool:
-        """Whether the pattern speaks of an option, so that an allowance of it covers that one."""
-        return self.rest or any(_is_option(choice, option) for one in self.options for choice in one)
+def aliased(run: Run, folders: tuple[str, ...], home: str) -> Iterator[Inner]:
+    """What a command of git starts that git does not know, from the folders that it may work in."""
+    at = action_at("git", run.arguments)
+    name = run.arguments[at].value if at >= 0 else ""
+    if not name or name in known_names("git") or not re.fullmatch(r"[\w.-]+", name):
+        return
+    rest = run.arguments[at + 1 :]
+    given = option_value(run.arguments[:at], "--git-dir")
+    places = [os.path.join(folder, given.value) for folder in folders] if given is not None else folders
+    for value in dict.fromkeys(_values(name.casefold(), _files(places, home))):
+        if value.startswith("!"):
+            code = f'{value[1:]} "$@"' if rest else value[1:]
+            yield Inner(code=Word(code, None, True), given=(Word("git"), *rest))
+        else:
+            yield Inner((Word("git"), *map(Word, _split(value)), *rest))
 
 
-def _flags(program: str, arguments: Sequence[str]) -> list[str]:
-    """The options of a command, each in all its spellings."""
-    flags = [one for one in arguments if one[:1] == "-" and one != "-"]
-    operands = [one for one in arguments if one[:1] != "-"]
-    if program == "git" and "push" in operands and any(one[:1] == "+" and len(one) > 1 for one in operands):
-        flags.append("--force")  # `+main` is what it means for one branch
-    twins = TWINS.get(program, ())
-    if program == "git":
-        twins = next((found for one in operands[:3] if (found := TWINS.get(f"git {one}"))), ())
-    for spellings in twins:
-        if any(_is_option(one, flag, abbreviates(program)) for one in spellings for flag in flags):
-            flags += spellings
-    return flags
+def _split(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return value.split()
 
 
-def _is_option(wanted: str, given: str, short: bool = False) -> bool:
-    """`-f` is met by `-f`, `-xf` and `-f=1`; `--force*` by every option that begins so; `short`: also `--forc`."""
-    if wanted.startswith("--") or len(wanted) != 2:
-        name = given.partition("=")[0]
-        return matches(wanted, name) or (short and is_meant(wanted, name)) or ("=" in wanted and matches(wanted, given))
-    return given == wanted or (given[:1] == "-" and given[1:2] != "-" and wanted[1] in given.partition("=")[0][1:])
-
-
-def _operands(wanted: tuple[tuple[str, ...], ...], program: str, arguments: Sequence[str], surely: bool) -> bool:
-    """All ways to read the words at once: a set of places in the pattern that may have been reached."""
-    valued = VALUED.get(program)
-    reached, before, plain = {0}, "", False
-    for argument in arguments:
-        if not plain and argument == "--":
-            plain, before = True, ""
+def _values(name: str, files: Iterator[str]) -> Iterator[str]:
+    """All that files say of an alias, also in those that they include: which one counts is for git to say."""
+    todo, seen = list(files), set[str]()
+    while todo and len(seen) < _MOST_FILES:
+        file = todo.pop(0)
+        if file in seen:
             continue
-        if not plain and argument[:1] == "-" and len(argument) > 1:
-            before = argument
-            continue
-        if argument[:1] == "+" and program == "cargo":  # `cargo +nightly publish`
-            continue
-        if valued is not None and before in valued:
-            before = ""
-            continue
-        taken = {at for place in reached for at in _steps(wanted, place, argument)}
-        maybe = bool(before) and "=" not in before
-        before = ""
-        reached = taken & reached if maybe and surely else taken | reached if maybe else taken
-        if any(_is_end(wanted, at) for at in reached):
-            return True
-        if not reached:
-            return False
-    return any(_is_end(wanted, at) for at in reached)
+        seen.add(file)
+        for section, below, key, value in _settings(_text(file)):
+            if section in ("include", "includeif") and key == "path":
+                todo.append(os.path.join(os.path.dirname(file), os.path.expanduser(value)))
+            elif (section, below, key) in (("alias", "", name), ("alias", name, "command")):
+                yield value
 
 
-def _steps(wanted: tuple[tuple[str, ...], ...], place: int, argument: str) -> set[int]:
-    if place >= len(wanted):
-        return {place}
-    if wanted[place] == ("**",):
-        return {place} | _steps(wanted, place + 1, argument)
-    return {place + 1} if any(matches(choice, argument) for choice in wanted[place]) else set()
+def _files(folders: list[str] | tuple[str, ...], home: str) -> Iterator[str]:
+    """The settings of the repositories that folders are in, and of the user."""
+    for folder in dict.fromkeys(folders):
+        found = next(filter(None, map(_repository, islice(_above(folder), _MOST_FOLDERS))), None)
+        if found is not None:
+            yield os.path.join(found, "config")
+            yield os.path.join(found, "config.worktree")
+            common = _text(os.path.join(found, "commondir")).strip()
+            if common:
+                yield os.path.join(found, common, "config")
+    yield from (os.path.join(home, ".gitconfig"), os.path.join(home, ".config", "git", "config"), "/etc/gitconfig")
 
 
-def _is_end(wanted: tuple[tuple[str, ...], ...], place: int) -> bool:
-    return all(one == ("**",) for one in wanted[place:])
+def _above(folder: str) -> Iterator[str]:
+    """A folder, and those that it is in."""
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
 
 
-@lru_cache(2048)
-def compiled(text: str) -> Pattern:
-    """Raises ValueError with what is wrong, and an example."""
+def _repository(folder: str) -> str | None:
+    """The folder with the settings of a repository that begins here; a file `.git` says where that is."""
+    inside = os.path.join(folder, ".git")
+    if os.path.isdir(inside):
+        return inside
+    told = re.match(r"gitdir:\s*(.+)", _text(inside))
+    if told is not None:
+        return os.path.join(folder, told[1].strip())
+    return folder if os.path.isfile(os.path.join(folder, "HEAD")) else None
+
+
+def _text(file: str) -> str:
+    try:
+        if not S_ISREG(os.stat(file).st_mode):
+            return ""
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            return stream.read(_LARGEST)
+    except (OSError, ValueError):
+        return ""
+
+
+def _settings(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Section, its part, key and value of each setting; names without their case."""
+    section, part = "", ""
+    for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
+        begun = _SECTION.match(line)
+        if begun is not None:
+            section, part = begun[1].casefold(), (begun[2] or "").casefold()
+            line = line[begun.end() :]
+        setting = _SETTING.match(line)
+        if setting is not None:
+            yield section, part, setting[1].casefold(), _unquoted(setting[2] or "")
+
+
+def _unquoted(value: str) -> str:
+    """A value without its quotes, its escapes and the remark behind it."""
+    found: list[str] = []
+    quoted = escaped = False
+    for sign in value.strip():
+        if escaped:
+            found.append({"n": "\n", "t": "\t"}.get(sign, sign))
+            escaped = False
+        elif sign == "\\":
+            escaped = True
+        elif sign == '"':
+            quoted = not quoted
+        elif sign in "#;" and not quoted:
+            break
+        else:
+            found.append(sign)
+    return "".join(found).rstrip()
+
+
+# ── editors ──
+# What the editors `ed`, `ex` and `vim` are told to do, by an option or through their input: files that they read and
+# write, and programs that they start. Their own language is followed as far as such commands need it.
+
+LINE_EDITORS = frozenset(("ed", "red"))
+EDITORS = frozenset(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim", "gvimdiff", *LINE_EDITORS))
+_LONGEST = 100_000
+_RANGE = regex(r"(?::|\s|[%.$*,;+-]|\d+|'\S|/(?:[^/\\]|\\.){0,300}/|\?(?:[^?\\]|\\.){0,300}\?)*", re.DOTALL)
+_NAME = regex(r"([A-Za-z]+)(!?)[ \t]*")
+_READS = regex(r"r(?:ead?)?|re")
+_WRITES = regex(
+    r"w|wr(?:i(?:te?)?)?|wq|x|xit?|exi(?:t)?|up(?:d(?:a(?:te?)?)?)?|sav(?:e(?:as?)?)?|wn(?:e(?:xt?)?)?|wa(?:ll?)?|wqa(?:ll?)?"
+    r"|xa(?:ll?)?|mks(?:ession)?|mkv(?:imrc)?|mk(?:exrc)?|wu(?:ndo)?|wv(?:iminfo)?|redir?|ha(?:rdcopy)?"
+)
+_OPENS = regex(
+    r"e|edit?|enew?|ex|f|file?|vi(?:s(?:u(?:al?)?)?)?|vie(?:w)?|sv(?:iew)?|new|vne(?:w)?|sp(?:l(?:it?)?)?|vs(?:p(?:l(?:it?)?)?)?"
+    r"|tabe(?:d(?:it?)?)?|tabnew|tabf(?:ind)?|n(?:e(?:xt?)?)?|ar(?:gs?)?|arge(?:dit)?|arga(?:dd)?|bad(?:d)?|fin(?:d)?"
+    r"|sf(?:ind)?|ped(?:it)?|diffs(?:plit)?|diffp(?:atch)?|dr(?:op)?"
+)
+_TYPES = regex(r"a(?:p(?:p(?:e(?:nd?)?)?)?)?|i(?:n(?:s(?:e(?:rt?)?)?)?)?|c(?:h(?:a(?:n(?:ge?)?)?)?)?")
+"""What follows it is text, up to a line with a dot."""
+_BEFORE = regex(
+    r"sil(?:ent)?|noa(?:utocmd)?|nos(?:wapfile)?|kee\w*|lockmarks|verb(?:ose)?|conf(?:irm)?|hid(?:e)?|tab|vert(?:ical)?"
+    r"|(?:buf|win|tab|arg|c|cf|l|lf)do|uns(?:ilent)?|sandbox|exe(?:c(?:u(?:te?)?)?)?"
+)
+"""What stands before another command."""
+_HIDES = regex(
+    r"so(?:u(?:r(?:ce?)?)?)?|ru(?:n(?:time)?)?|lua\w*|py\w*|perl?\w*|rub\w*|tcl\w*|mz\w*|te(?:rm\w*)?|sh(?:e(?:ll?)?)?"
+    r"|mak(?:e)?|gr(?:ep?)?|cs(?:cope)?|packadd|ter(?:minal)?"
+)
+_CALLS = regex(
+    r"\b(?:system(?:list)?|term_start|termopen|job_?start|writefile|readfile|readblob|delete|rename|luaeval|py\w*eval)\("
+)
+_ENDS = regex(r"(?:^|[|:\s])(?:x|wq|q|cq|qa|wqa|xa|xit|quit|qall|wqall|xall)!?\s*(?:$|\|)")
+
+
+class EditorCommands(NamedTuple):
+    """What commands would do."""
+
+    codes: tuple[str, ...] = ()
+    """Of a shell."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    unknown: bool = False
+    """Something that nobody can tell beforehand."""
+
+
+def read_editor(text: str, *, by_line: bool = False) -> EditorCommands:
+    """What an editor is told; `by_line`: by the letters of `ed`.
+
+    >>> read_editor("1,3w! notes.txt\\n%!sort | uniq\\nq")
+    EditorCommands(codes=('sort | uniq',), reads=(), writes=('notes.txt',), unknown=False)
+    """
     if len(text) > _LONGEST:
-        raise ValueError(f"is longer than {_LONGEST} characters")
-    words = text.split()
-    if not words:
-        raise ValueError('must name a program, such as "git push"')
-    if words[0].startswith("-"):
-        raise ValueError('must begin with a program, as in "git push --force*", not with an option')
-    for word in words:
-        if not _PROGRAM.fullmatch(word):
-            raise ValueError('has quotes or signs of the shell in it; a pattern has plain words, as in "git push"')
-    rest = len(words) > 1 and words[-1] == "*"
-    body = words[1:-1] if rest else words[1:]
-    programs = _choices(words[0])
-    for program in programs:
-        _can_match([program, *words[1:]])
-    whole = len(body)
-    if words[0].casefold() not in _ONE_DASH:
-        body = [one for word in body for one in ([f"-{x}" for x in word[1:]] if _BUNDLE.fullmatch(word) else [word])]
-    choices = [_choices(word) for word in body]
-    if any(len({choice.startswith("-") for choice in one}) > 1 for one in choices):
-        raise ValueError("has an option and a plain word as choices of one word; write a pattern for each")
-    return Pattern(
-        text,
-        tuple(basename(one) or one for one in programs),
-        tuple(one for one in choices if not one[0].startswith("-")),
-        tuple(one for one in choices if one[0].startswith("-")),
-        rest,
-        whole,
+        return EditorCommands(unknown=True)
+    reader = _Reader(by_line)
+    for line in text.splitlines():
+        reader.line(line)
+    return EditorCommands(tuple(reader.codes), tuple(reader.reads), tuple(reader.writes), reader.unknown)
+
+
+def command_texts(arguments: list[Word]) -> list[str]:
+    """The commands among the words of an editor: `-c`, `--cmd`, `+`."""
+    told = [word.value[1:] for word in arguments if word.value.startswith("+")]
+    told += [word.value[2:] for word in arguments if re.match(r"-c[^-]", word.value)]
+    for before, word in pairwise(arguments):
+        if before.value == "--cmd" or re.fullmatch(r"-[a-zA-Z]*c", before.value):
+            told.append(word.value)
+    return told
+
+
+def obeys_input(program: str, arguments: list[Word]) -> bool:
+    """Whether an editor takes commands from its input, and not only text."""
+    if any(_ENDS.search(one) for one in command_texts(arguments)):
+        return False  # it has ended before
+    return program in ("ex", *LINE_EDITORS) or any(
+        re.fullmatch(r"-[A-Zabd-z]*[eE][A-Za-z]*", one.value) for one in arguments
     )
 
 
-def _choices(word: str) -> tuple[str, ...]:
-    """What one word of a pattern may be. Raises ValueError for what no word of a command is."""
-    if word.startswith("#"):
-        raise ValueError("has a `#` before a word, which begins a comment in a shell; leave out what follows it")
-    found = tuple(one for choice in alternatives(word) for one in choice.split("|"))
-    if not all(found):
-        raise ValueError(
-            'has an empty choice in it: `|` separates choices, as in "npm publish|unpublish"; '
-            "of a pipe, each command is judged by itself"
-        )
-    if any(one != "[" and not {"?", "[", "]"}.isdisjoint(one) for one in found):
-        better = re.sub(r"\?|\[[^\]]*\]?", "*", word)
-        raise ValueError(f'has a `?` or brackets in it, and `*` is the only wildcard: write "{better}"')
-    return found
+class _Reader:
+    def __init__(self, by_line: bool) -> None:
+        self.by_line = by_line
+        self.codes: list[str] = []
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.opened: list[str] = []
+        """What a command that writes without a name writes to, besides what the editor was started with."""
+        self.unknown = False
+        self.types = False
+
+    def line(self, line: str) -> None:
+        if self.types:
+            self.types = line.strip() != "."
+            return
+        todo, depth = line, 0
+        while todo.strip() and depth < 100:
+            todo, depth = self._command(todo), depth + 1
+
+    def _command(self, text: str) -> str:
+        """One command; what is left behind it comes back."""
+        ranged = _RANGE.match(text)
+        text = text[ranged.end() :] if ranged is not None else text
+        if text.startswith("!"):
+            self.codes.append(text[1:].lstrip("!"))
+            return ""
+        named = re.match(r"([A-Za-z])(!?)[ \t]*", text) if self.by_line else _NAME.match(text)
+        if named is None:
+            return ""
+        name, rest = named[1], text[named.end() :]
+        if name in ("g", "v", "global", "vglobal", "G", "V"):
+            return _behind(rest, 1)
+        if not self.by_line and _BEFORE.fullmatch(name):
+            return re.sub(r"['\"]", "", rest) if name.startswith("exe") else rest
+        if name[0] in "s&~" and rest[:1] and not rest[0].isalnum() and rest[0] not in '|" ':
+            return _behind(rest, 2).partition("|")[2]
+        if _TYPES.fullmatch(name):
+            self.types = "|" not in rest
+            return ""
+        return self._take_command(name, named[2], rest)
+
+    def _take_command(self, name: str, bang: str, rest: str) -> str:
+        if _CALLS.search(rest) or (not self.by_line and _HIDES.fullmatch(name)):
+            self.unknown = True
+            return ""
+        if not self.by_line and name.startswith("norm"):
+            self.unknown |= ":" in rest or "!" in rest
+            return ""
+        reads, writes = _READS.fullmatch(name), _WRITES.fullmatch(name) or name == "W"
+        if (reads or writes or _OPENS.fullmatch(name)) and (rest.startswith("!") or (bang and rest and self.by_line)):
+            self.codes.append(rest.lstrip("!"))
+            return ""
+        file, bar, left = (rest, "", "") if self.by_line else rest.partition("|")
+        files = list(_named_files(file))
+        self.unknown |= "`" in file
+        if reads:
+            self.reads += files
+        elif writes:
+            self.writes += files or self.opened
+        elif _OPENS.fullmatch(name) or name == "E":
+            self.reads += files
+            self.opened += files
+        return left if bar else ""
 
 
-def _can_match(words: list[str]) -> None:
-    """Raises ValueError for what no command is ever compared with, since it is seen through."""
-    first = words[0].casefold()
-    if "/" in first and "*" not in first:
-        raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(first) or "ls"}"')
-    if "=" in words[0] and re.match(r"[A-Za-z_]\w*=", words[0]):
-        better = " ".join(words[1:]) or "env"
-        raise ValueError(f'begins with a variable, and can match nothing: write "{better}"')
-    if first in _KEYWORDS:
-        better = " ".join(words[1:]) or "rm"
-        raise ValueError(f'begins with `{first}`, a word of the shell: name the program, as in "{better}"')
-    shell = first in SHELLS
-    code = next((at for at, word in enumerate(words) if shell and re.fullmatch(r"-[a-z]*c", word)), 0) + 1
-    if 1 < code < len(words) and words[code] not in ("*", "**"):
-        better = " ".join(words[code:])
-        raise ValueError(f'names what a shell runs, and can match nothing: write "{better}", which covers `{first} -c`')
+def _behind(rest: str, count: int) -> str:
+    """What stands behind texts between signs: `/pattern/replacement/flags`."""
+    sign, at = rest[:1], 1
+    while count and at < len(rest):
+        count -= rest[at] == sign
+        at += 2 if rest[at] == "\\" else 1
+    return rest[at:]
 
 
-def first_hit(
-    patterns: Sequence[str], program: str, arguments: Sequence[str], *, surely: bool = False
-) -> Pattern | None:
-    """The first pattern of a list that means this command."""
-    return next((one for text in patterns if (one := compiled(text)).hits(program, arguments, surely=surely)), None)
+def _named_files(text: str) -> Iterator[str]:
+    """The names of files behind a command, with a variable as text that nobody knows."""
+    for word in re.sub(r"^\s*(?:>>?|=>)\s*", "", text).replace("\\ ", "\ue001").split():
+        if not word.startswith("++"):
+            yield re.sub(r"\$\w+|\$\{\w+\}", HOLE, word.replace("\ue001", " ").replace("\\", ""))

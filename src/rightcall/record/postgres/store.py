@@ -16,8 +16,10 @@ from weakref import WeakSet, finalize
 
 from rightcall.errors import StoreError
 from rightcall.record.jobs import Keeper
+from rightcall.record.notes import Kind
 from rightcall.record.postgres.connection import (
     Address,
+    Listener,
     closed,
     connect,
     fault_of,
@@ -26,18 +28,17 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
-from rightcall.record.postgres.documents import ServerShelf
 from rightcall.record.postgres.figures import BEGIN_LOOK
-from rightcall.record.postgres.listener import Listener
 from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version, make_days, prepare
-from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.postgres.tables import PostgresTables, key_of
 from rightcall.record.postgres.writer import ServerJob, Writer
-from rightcall.record.shelf import Kind
-from rightcall.record.tables import Clock, ReadOnly, T, Tables
+from rightcall.record.tables import Clock, Needs, Planned, ReadOnly, T, Tables
 
 if TYPE_CHECKING:
     import psycopg
+
+    from rightcall.record.postgres.tables import PostgresTables
 
 _READERS = 2
 """Connections that look. With the one that writes, and the one that hears of answers, a node has four."""
@@ -242,7 +243,7 @@ class PostgresStore:
             raise forked(self.address)
         return self._readers.look(work)
 
-    def shelf(self, kind: Kind) -> ServerShelf:
+    def shelf(self, kind: Kind) -> "ServerShelf":
         return ServerShelf(self.address.shown, kind, self.look, self.transact, self.later)
 
     async def next_answer(self, id: str, seconds: float) -> None:
@@ -288,7 +289,7 @@ class PostgresReader:
     def look(self, work: Callable[[Tables], T]) -> T:
         return self._readers.look(work)
 
-    def shelf(self, kind: Kind) -> ServerShelf:
+    def shelf(self, kind: Kind) -> "ServerShelf":
         return ServerShelf(self.address.shown, kind, self.look)
 
     def risks(self) -> list[str]:
@@ -377,3 +378,66 @@ def _leave_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_all)
+
+
+# ── documents ──
+# Documents on the server (`shelf`): every node reads what any of them has kept.
+#
+# They are written with the batches of calls, and lock nothing: whoever saves last is right.
+
+PUT = (
+    "INSERT INTO documents VALUES (%s, %s, clock_timestamp(), %s) ON CONFLICT (shelf, name) DO UPDATE"
+    " SET saved = excluded.saved, doc = excluded.doc"
+)
+DROP = "DELETE FROM documents WHERE shelf = %s AND name = %s"
+_GET = "SELECT doc FROM documents WHERE shelf = %s AND name = %s"
+_SAVED = "SELECT name, extract(epoch FROM saved)::float8 FROM documents WHERE shelf = %s ORDER BY name"
+
+Look = Callable[[Callable[[Tables], Any]], Any]
+
+
+class ServerShelf:
+    """Of one kind. `transact` and `later` are the store's own; a reader has none, and cannot write."""
+
+    def __init__(
+        self, place: str, kind: Kind, look: Look, transact: Look | None = None, later: Look | None = None
+    ) -> None:
+        self.place = place
+        self._kind = kind
+        self._look = look
+        self._transact = transact
+        self._later = later
+
+    def put(self, name: str, data: bytes, *, soon: bool = False) -> None:
+        work = _work(
+            lambda tables: tables.write_document(f"{self._kind} {name}", PUT, (self._kind, key_of(name), data))
+        )
+        self._writer(soon=soon)(work)
+
+    def get(self, name: str) -> bytes | None:
+        return self._look(lambda tables: _tables(tables).document(_GET, self._kind, key_of(name)))
+
+    def saved(self) -> list[tuple[str, float]]:
+        rows = self._look(lambda tables: _tables(tables).documents(_SAVED, self._kind))
+        return [(name.decode("utf-8", "surrogatepass"), at) for name, at in rows]
+
+    def drop(self, name: str) -> bool:
+        if self.get(name) is None:
+            return False
+        work = _work(lambda tables: tables.write_document(f"{self._kind} {name}", DROP, (self._kind, key_of(name))))
+        self._writer(soon=False)(work)
+        return True
+
+    def _writer(self, *, soon: bool) -> Look:
+        found = self._later if soon else self._transact
+        if found is None:
+            raise RuntimeError("a store that is only looked into wants to keep a document")
+        return found
+
+
+def _tables(tables: Tables) -> "PostgresTables":
+    return cast("PostgresTables", tables)
+
+
+def _work(work: "Callable[[PostgresTables], T]") -> Planned[T]:
+    return Planned(lambda tables: work(_tables(tables)), Needs)

@@ -25,7 +25,7 @@ _BUSY_MS: Final = 2_000
 
 VERSION: Final = 4
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
 CREATE TABLE lines (
     id INTEGER PRIMARY KEY, caller TEXT NOT NULL, tool TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
@@ -190,7 +190,7 @@ def _made(connection: sqlite3.Connection) -> bool:
         connection.execute("BEGIN IMMEDIATE")
         try:
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _SCHEMA.split(";\n"):
+                for statement in SCHEMA.split(";\n"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO mark VALUES (0, x'', 0, 0)")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -212,7 +212,7 @@ def _version(connection: sqlite3.Connection) -> int:
 def _ours() -> frozenset[tuple[Any, ...]]:
     connection = sqlite3.connect(":memory:")
     try:
-        connection.executescript(_SCHEMA)
+        connection.executescript(SCHEMA)
         return _objects(connection)
     finally:
         connection.close()

@@ -119,6 +119,7 @@ class Parent:
         self._bell = os.pipe()
         for end in self._bell:
             os.set_blocking(end, False)
+        os.write(self._bell[1], b".")  # the database is free
         self._names = count(1)
         self._workers: list[_Worker] = []
         self._figures = Figures()

@@ -8,13 +8,17 @@ the workers that use them.
 
 A process shakes hands once: further workers are given the same answer. Requests have numbers that no two workers share,
 so that each answer finds its way; what a process says by itself goes to all. A process outlives its workers for a
-while, so that it is still there for those that take their place.
+while, so that it is still there for those that take their place. Calls do not pass here, only their answers do: workers
+write to the process themselves (`inputs`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import count
 from typing import Any, Final
 
 from msgspec import Raw, Struct, json
@@ -39,6 +43,7 @@ from rightcall.mcp.messages import (
 from rightcall.mcp.session import Heard, Link, ServerGone, spawn
 from rightcall.policy.settings import Server
 from rightcall.server.workers.frames import Frames, connected, listening
+from rightcall.server.workers.inputs import Calls, DirectInput, SharedInput, Way
 
 _OPEN, _LINE, _BEGUN, _GONE = b"o", b"j", b"B", b"G"
 SHIFT: Final = 40
@@ -68,6 +73,13 @@ class _Wanted(Struct, frozen=True):
         return Server(self.name, self.command, env=self.env, cwd=self.cwd)
 
 
+class _Begun(Struct, frozen=True):
+    """What a worker is told once it can begin: the number of its first request, and how it writes calls by itself."""
+
+    first: int
+    way: Way | None = None
+
+
 class _Ended(Struct, frozen=True):
     why: str
     words: str = ""
@@ -78,10 +90,10 @@ class _Ended(Struct, frozen=True):
 
 def opening(path: str, name: str) -> Callable[[str], Callable[[Server], Link]]:
     """How the worker `name` reaches servers: those that are processes at the parent, which listens at `path`."""
-    count = iter(range(1 << 62))
+    numbers = count()
 
     def for_group(group: str) -> Callable[[Server], Link]:
-        alone = "" if group else f"{name}.{next(count)}"
+        alone = "" if group else f"{name}.{next(numbers)}"
 
         def open_way(server: Server) -> Link:
             if server.url:
@@ -102,7 +114,8 @@ class RelayLink:
         self._wanted = wanted
         self._heard: Heard | None = None
         self._frames = Frames(self._told, self._lost)
-        self._opened: asyncio.Future[int] | None = None
+        self._opened: asyncio.Future[_Begun] | None = None
+        self._direct: DirectInput | None = None
         self._ended: _Ended | None = None
         self._is_closed = False
         self.first = 1
@@ -115,14 +128,19 @@ class RelayLink:
         self._frames.send(_OPEN, json.encode(self._wanted))
         try:
             async with asyncio.timeout(_STARTING):
-                self.first = await self._opened
+                begun = await self._opened
         except TimeoutError:
             self._frames.close()
             raise ServerGone("it was not started in time") from None
+        self.first = begun.first
+        if begun.way is not None and not self._is_closed:
+            with suppress(OSError):  # then everything goes through the parent
+                self._direct = DirectInput(begun.way)
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
-        del id, headers
-        self._frames.send(_LINE, body)
+        del headers
+        if self._direct is None or not self._direct.write(id, body):
+            self._frames.send(_LINE, body)
 
     def tell(self, body: bytes) -> None:
         self._frames.send(_LINE, body)
@@ -137,18 +155,25 @@ class RelayLink:
     async def aclose(self) -> None:
         self._is_closed = True
         self._frames.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._direct is not None:
+            self._direct.close()
+            self._direct = None
 
     def _told(self, kind: bytes, content: bytes) -> None:
         if kind == _LINE and self._heard is not None and not self._is_closed:
             self._heard.message(content, None)
         elif kind == _BEGUN and self._opened is not None and not self._opened.done():
-            self._opened.set_result(int(content))
+            self._opened.set_result(json.decode(content, type=_Begun))
         elif kind == _GONE:
             self._ended = json.decode(content, type=_Ended)
             if self._opened is not None and not self._opened.done():
                 self._opened.set_exception(ServerGone(self._ended.why))
 
     def _lost(self) -> None:
+        self._leave()
         ended = self._ended or _Ended("the process that starts servers for all workers is gone")
         if self._opened is not None and not self._opened.done():
             self._opened.set_exception(ServerGone(ended.why))
@@ -168,6 +193,7 @@ class Relays:
         self._server: asyncio.AbstractServer | None = None
         self._running: dict[bytes, _Relay] = {}
         self._mute: set[bytes] = set()
+        self._numbers = count(1)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -183,7 +209,8 @@ class Relays:
         relay = self._running.get(content)
         if relay is None:
             wanted = json.decode(content, type=_Wanted)
-            relay = self._running[content] = _Relay(wanted.server, lambda one: self._over(content, one))
+            place = f"{self._path}.{next(self._numbers)}"
+            relay = self._running[content] = _Relay(wanted.server, place, lambda one: self._over(content, one))
             relay.is_mute = content in self._mute
             spawn(self._tasks, relay.open())
         relay.join(user)
@@ -204,6 +231,8 @@ class _User:
         self.number = 0
         self.relay: _Relay | None = None
         self.pending: set[int] = set()
+        self.calls: Calls | None = None
+        """Those that it has written by itself."""
         self.watched: set[str] = set()
         self.level = ""
         self._relays = relays
@@ -217,13 +246,26 @@ class _User:
     def _lost(self) -> None:
         if self.relay is not None:
             self.relay.leave(self)
+        self.forget()
+
+    def asking(self) -> list[int]:
+        """Its requests that have no answer yet."""
+        return [*self.pending, *(() if self.calls is None else self.calls.all())]
+
+    def forget(self) -> None:
+        if self.calls is not None:
+            self.calls.close()
+            self.calls = None
 
 
 class _Relay:
     """One process, and the workers that use it. `over` hears when it is no more."""
 
-    def __init__(self, server: Server, over: Callable[[_Relay], None]) -> None:
+    def __init__(self, server: Server, place: str, over: Callable[[_Relay], None]) -> None:
         self._link = ProcessLink(server)
+        self._place = place
+        """How the files begin that are for this process."""
+        self._input: SharedInput | None = None
         self._over: Callable[[_Relay], None] | None = over
         self._users: dict[int, _User] = {}
         self._next = 0
@@ -245,14 +287,19 @@ class _Relay:
             self._end(_Ended(str(gone)))
             return
         self._is_open = True
-        for number, user in self._users.items():
-            user.frames.send(_BEGUN, b"%d" % (number << SHIFT | 1))
+        self._link.share_input(self._share)
+        for user in self._users.values():
+            self._begin(user)
 
     async def aclose(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
         self._over = None
         await self._link.aclose()
+        if self._input is not None:
+            self._input.close()
+            with suppress(OSError):
+                os.unlink(self._place)
 
     def join(self, user: _User) -> None:
         if self._idle is not None:
@@ -262,12 +309,26 @@ class _Relay:
         self._next += 1
         self._users[user.number] = user
         if self._is_open:
-            user.frames.send(_BEGUN, b"%d" % (user.number << SHIFT | 1))
+            self._begin(user)
+
+    def _share(self, transport: asyncio.WriteTransport, pipe: int) -> SharedInput:
+        stuck = "a worker that was stopped keeps others from writing to it"
+        self._input = SharedInput(transport, pipe, self._place, lambda: self._link.lose(stuck))
+        return self._input
+
+    def _begin(self, user: _User) -> None:
+        way = None
+        if self._input is not None and os.path.exists(self._input.path):
+            way = Way(self._input.path, self._place, f"{self._place}.{user.number}")
+            user.calls = Calls(way.calls, new=True)
+        user.frames.send(_BEGUN, json.encode(_Begun(user.number << SHIFT | 1, way)))
 
     def leave(self, user: _User) -> None:
         """Nobody waits for its answers any more."""
         self._users.pop(user.number, None)
-        for number in user.pending:
+        with suppress(OSError):
+            os.unlink(f"{self._place}.{user.number}")
+        for number in user.asking():
             self._link.tell(notification(CANCELLED, {"requestId": number, "reason": "the client is gone"}))
         if not self._users and self._over is not None:
             self._idle = asyncio.get_running_loop().call_later(LINGER, self._end, _Ended("nobody uses it"))
@@ -350,12 +411,14 @@ class _Relay:
         user = self._users.get(number >> SHIFT)
         if user is not None:
             user.pending.discard(number)
+            if user.calls is not None:
+                user.calls.remove(number)
             user.frames.send(_LINE, data)
 
     def _spoken(self, message: Message, data: bytes) -> None:
         """A question goes to one worker: one that has asked the server something, where there is any."""
         if message.id:
-            users = sorted(self._users.values(), key=lambda one: (not one.pending, one.number))
+            users = sorted(self._users.values(), key=lambda one: (not one.asking(), one.number))
             if users:
                 users[0].frames.send(_LINE, data)
             return
@@ -373,7 +436,7 @@ class _Relay:
 
     def waits(self, id: int) -> bool:
         user = self._users.get(id >> SHIFT)
-        return user is not None and id in user.pending
+        return user is not None and id in user.asking()
 
     def failed(self, id: int, why: ServerGone) -> None:
         del id, why  # a process fails as a whole
@@ -391,6 +454,8 @@ class _Relay:
             return
         for user in list(self._users.values()):
             user.relay = None
+            with suppress(OSError):
+                os.unlink(f"{self._place}.{user.number}")
             user.frames.send(_GONE, json.encode(ended))
             user.frames.close()
         self._users.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import socket
@@ -217,6 +218,7 @@ class WorkerServer(Running):
         self._acceptor = Acceptor(seat.listener, seat.board, seat.hello.place, make, self.crowd.__len__)
         self._acceptor.start()
         self._spawn(self._say_figures())
+        gc.freeze()  # what is loaded is never garbage, and need not be searched in each worker
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._acceptor is not None:

@@ -168,68 +168,12 @@ _LARGEST_PIECE = "512m"
 OWN = ".own"
 """A folder inside the private git directory for what must not be found under its usual name: git takes any file there
 for a ref of that name."""
-_CONFIG = """\
-[core]
-	repositoryformatversion = {version}
-	bare = false
-	filemode = true
-	hooksPath = /dev/null
-	fsmonitor = false
-	untrackedCache = false
-	splitIndex = false
-	preloadIndex = false
-	attributesFile = /dev/null
-	excludesFile = /dev/null
-	pager = cat
-	editor = false
-	askPass = false
-	sshCommand = false
-	useReplaceRefs = false
-	commitGraph = true
-	bigFileThreshold = 5m
-	quotePath = false
-	logAllRefUpdates = false
-	checkStat = default
-	warnAmbiguousRefs = false
-[gc]
-	auto = 0
-	autoDetach = false
-[maintenance]
-	auto = false
-[protocol]
-	allow = never
-[diff]
-	autoRefreshIndex = false
-	submodule = short
-	mnemonicPrefix = false
-	noprefix = false
-[log]
-	mailmap = false
-	showSignature = false
-	showRoot = true
-	decorate = false
-[gpg]
-	program = false
-[gpg "ssh"]
-	program = false
-[gpg "x509"]
-	program = false
-[credential]
-	helper =
-[submodule]
-	recurse = false
-[feature]
-	manyFiles = false
-[advice]
-	detachedHead = false
-	objectNameWarning = false
-"""
-"""`false` as a program: should anything ever be asked to run, it is one that does nothing."""
 
 
 def config(*, sha256: bool, reftable: bool) -> str:
-    """The only configuration that git sees."""
-    text = _CONFIG.format(version=1 if sha256 or reftable else 0)
+    """The only configuration that git sees: `config.ini`, and how this repository keeps its objects and refs."""
+    with open(os.path.join(os.path.dirname(__file__), "config.ini"), encoding="utf-8") as stream:
+        text = stream.read() + f"[core]\n\trepositoryformatversion = {1 if sha256 or reftable else 0}\n"
     if sha256 or reftable:
         text += "[extensions]\n"
     if sha256:

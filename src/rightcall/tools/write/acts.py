@@ -38,7 +38,7 @@ def say(desk: "Desk", who: Actor, record: PullRecord, decision: Decision, text: 
 
 def close(desk: "Desk", who: Actor, record: PullRecord, text: str) -> "Change":
     who.record("pr close", {"pull": record.id, "branch": record.branch})
-    return close_pull(desk, record.id, who.name, text, person=True)
+    return close_pull(desk, record.id, who.name, text)
 
 
 def merge_shown(desk: "Desk", who: Actor, plan: MergePlan, checker: Checker, *, approve: bool) -> Merge:
@@ -50,7 +50,7 @@ def merge_shown(desk: "Desk", who: Actor, plan: MergePlan, checker: Checker, *, 
     if approve and not has_approved(plan.case.now, who.name):
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=who.name), person=True, at=head)
         plan = approved_plan(desk, plan, who.name)
-    asked = MergeArguments(id=record.id, caller=who.name, expected=plan.state)
+    asked = MergeArguments(id=record.id, caller=who.name, expected=plan.state())
     try:
         done = merge(desk, asked, checker, person=True)
     except ToolFailure:

@@ -25,7 +25,7 @@ from rightcall.tools.write.branches import (
     tree_of,
 )
 from rightcall.tools.write.changes import Change, GitScope, Moved, RefStep
-from rightcall.tools.write.edit import branch_path, digest, identify_file, must_be
+from rightcall.tools.write.edit import DeskWork, branch_path, digest, identify_file, must_be
 from rightcall.tools.write.plumbing import Writer, author_of, check_name, check_only_meaning, guard_name
 from rightcall.tools.write.pulls import (
     LONGEST_TITLE,
@@ -84,6 +84,7 @@ class CommitResult(Struct, frozen=True, kw_only=True, rename="camel"):
 class _Found(Struct, frozen=True):
     """What would be committed, and onto what."""
 
+    writer: Writer
     record: BranchRecord
     tip: str
     files: dict[str, Seen | None]
@@ -100,7 +101,7 @@ class _Plan(_Found, frozen=True):
     tree: str
     """The tree that the commit would have."""
 
-    def shown(self, writer: Writer) -> str:
+    def shown(self) -> str:
         name, mail = author_of(self.caller)
         head = [
             f"Would commit to {one_line(self.record.name)} on top of {self.tip[:12]}",
@@ -109,14 +110,14 @@ class _Plan(_Found, frozen=True):
             *(f"    {line}" for line in self.message.split("\n")),
             "",
         ]
-        return diff_preview(head, writer, self.tip, self.tree, "Commit fewer files at a time (paths)")
+        return diff_preview(head, self.writer, self.tip, self.tree, "Commit fewer files at a time (paths)")
 
 
 def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
     with desk.working() as worker:
-        writer = Writer(desk.sight)
-        plan = _planned(desk, writer, asked)
-        must_be(asked.expected, plan.state(), lambda: plan.shown(writer))
+        plan = _planned(desk, asked)
+        writer = plan.writer
+        must_be(asked.expected, plan)
         record = plan.record
         tidy(desk, writer)
         prepare(desk, writer, record)
@@ -138,18 +139,8 @@ def commit(desk: "Desk", asked: CommitArguments) -> CommitResult:
     )  # fmt: skip
 
 
-def preview_commit(desk: "Desk", asked: CommitArguments) -> str:
+def _look_up(desk: "Desk", asked: CommitArguments) -> _Found:
     writer = Writer(desk.sight)
-    plan = _planned(desk, writer, asked)
-    must_be(asked.expected, plan.state(), lambda: plan.shown(writer))
-    return plan.shown(writer)
-
-
-def commit_state(desk: "Desk", asked: CommitArguments) -> str:
-    return _look_up(desk, Writer(desk.sight), asked).state()
-
-
-def _look_up(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     record = branch_for(desk, asked.caller, asked.branch, writer)
     guard_name(desk.settings, record.name)
     check_only_meaning(writer, record.name)
@@ -159,12 +150,13 @@ def _look_up(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     chosen = _chosen(desk, writer, record, asked.paths)
     if not chosen or not exists(writer, record):
         raise _nothing(record)
-    return _Found(record, tip, {path: seen_file(record.tree, path) for path in chosen})
+    return _Found(writer, record, tip, {path: seen_file(record.tree, path) for path in chosen})
 
 
-def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
+def _planned(desk: "Desk", asked: CommitArguments) -> _Plan:
     message = cleaned_message(asked.message)
-    found = _look_up(desk, writer, asked)
+    found = _look_up(desk, asked)
+    writer = found.writer
     # a file that is there no more as it was is a removal; one that a commit does not have either is none
     there = writer.entries(found.tip, list(found.files))
     changes = {
@@ -175,7 +167,7 @@ def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
     tree = writer.tree(found.tip, changes)
     if tree == writer.tree_of(found.tip):
         raise _nothing(found.record)
-    return _Plan(found.record, found.tip, found.files, message, asked.caller, tree)
+    return _Plan(writer, found.record, found.tip, found.files, message, asked.caller, tree)
 
 
 def cleaned_message(message: str) -> str:
@@ -234,6 +226,9 @@ class BranchResult(Struct, frozen=True, kw_only=True):
 
 
 class _PlanBranches(Struct, frozen=True):
+    writer: Writer
+    tree: str
+    """Where its files would be."""
     name: str
     base: str
     """A branch, or empty."""
@@ -243,21 +238,20 @@ class _PlanBranches(Struct, frozen=True):
     def state(self) -> str:
         return digest(BRANCH, self.name, self.base, self.commit, "free")
 
-    def shown(self, tree: str) -> str:
+    def shown(self) -> str:
         began = f"the branch {one_line(self.base)}" if self.base else "a commit that is on no named branch"
         return (
             f"Would create the branch {one_line(self.name)}\n"
             f"  from {began}, at {self.commit[:12]} {one_line(self.subject)}\n"
-            f"  its files in {one_line(tree)}, once something is edited there"
+            f"  its files in {one_line(self.tree)}, once something is edited there"
         )
 
 
 def create_branch(desk: "Desk", asked: BranchArguments) -> BranchResult:
     with desk.working() as worker:
-        writer = Writer(desk.sight)
-        plan = _plan(desk, writer, asked)
-        tree = tree_of(desk, plan.name)
-        must_be(asked.expected, plan.state(), lambda: plan.shown(tree))
+        plan = _plan(desk, asked)
+        writer, tree = plan.writer, plan.tree
+        must_be(asked.expected, plan)
         tidy(desk, writer)
         record = BranchRecord(
             name=plan.name, owner=asked.caller, base=plan.base, start=plan.commit, repository=writer.folder, tree=tree,
@@ -274,19 +268,8 @@ def create_branch(desk: "Desk", asked: BranchArguments) -> BranchResult:
     )  # fmt: skip
 
 
-def preview_branch(desk: "Desk", asked: BranchArguments) -> str:
-    plan = _plan(desk, Writer(desk.sight), asked)
-    shown = plan.shown(tree_of(desk, plan.name))
-    must_be(asked.expected, plan.state(), lambda: shown)
-    return shown
-
-
-def branch_state(desk: "Desk", asked: BranchArguments) -> str:
-    return _plan(desk, Writer(desk.sight), asked).state()
-
-
-def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _PlanBranches:
-    name = asked.name.strip().removeprefix(HEADS)
+def _plan(desk: "Desk", asked: BranchArguments) -> _PlanBranches:
+    writer, name = Writer(desk.sight), asked.name.strip().removeprefix(HEADS)
     check_name(writer, name)
     guard_name(desk.settings, name, "name")
     if writer.tip(name) is not None:
@@ -302,7 +285,7 @@ def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _PlanBranches
     commit = writer.commit_of(written or "HEAD")
     if base is None or writer.tip_or_none(base) != commit:
         base = ""
-    return _PlanBranches(name, base, commit, writer.subject(commit))
+    return _PlanBranches(writer, tree_of(desk, name), name, base, commit, writer.subject(commit))
 
 
 # ── opening a pull request ──
@@ -346,31 +329,35 @@ class _PlanPulls(Struct, frozen=True):
     fork: str
     commits: tuple[Commit, ...]
 
+    def state(self) -> str:
+        return digest("open", self.branch.name, self.branch.repository, self.base, self.head, self.tip)
 
-def open_state(desk: "Desk", asked: OpenArguments) -> str:
-    return _state(_planned_pulls(desk, asked))
+    def shown(self) -> str:
+        dirty = ", ".join(map(one_line, self.branch.dirty))
+        return "\n".join(
+            [
+                f"Would open a pull request: {one_line(self.branch.name)} into {one_line(self.base)}",
+                f"title: {one_line(self.title)}",
+                *(f"  {line}" for line in self.body.split("\n") if self.body),
+                *commit_lines(self.commits),
+                *([f"not committed, and so not a part of it: {dirty}"] if dirty else []),
+                "",
+                *self._changes(),
+            ]
+        )
 
-
-def open_preview(desk: "Desk", asked: OpenArguments) -> str:
-    plan = _planned_pulls(desk, asked)
-    must_be(asked.expected, _state(plan), lambda: "")
-    return "\n".join(
-        [
-            f"Would open a pull request: {one_line(plan.branch.name)} into {one_line(plan.base)}",
-            f"title: {one_line(plan.title)}",
-            *(f"  {line}" for line in plan.body.split("\n") if plan.body),
-            *commit_lines(plan.commits),
-            *_left_out(plan.branch),
-            "",
-            *_changes(plan),
-        ]
-    )
+    def _changes(self) -> list[str]:
+        """What whoever reviews it will look at. To ask for that needs no look at all of it: what is asked stands
+        above."""
+        diff = self.writer.shown(self.fork, self.head, MOST_SHOWN)
+        listed = [f"Not all of it is below: {diff.left_out} Every file:", *diff.files, ""] if diff.left_out else []
+        return [*listed, diff.text.rstrip("\n")]
 
 
 def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
     with desk.working() as worker:
         plan = _planned_pulls(desk, asked)
-        if asked.expected not in (None, _state(plan)):
+        if asked.expected not in (None, plan.state()):
             raise Moved(
                 f"The branch {escaped(plan.branch.name, 200)} or its base has changed since this was checked; "
                 "nothing was opened. Now it would be:",
@@ -448,35 +435,24 @@ def _refuse_second(desk: "Desk", branch: BranchRecord) -> None:
             )
 
 
-def _state(plan: _PlanPulls) -> str:
-    return digest("open", plan.branch.name, plan.branch.repository, plan.base, plan.head, plan.tip)
-
-
-def _changes(plan: _PlanPulls) -> list[str]:
-    """What whoever reviews it will look at. To ask for that needs no look at all of it: what is asked stands above."""
-    diff = plan.writer.shown(plan.fork, plan.head, MOST_SHOWN)
-    listed = [f"Not all of it is below: {diff.left_out} Every file:", *diff.files, ""] if diff.left_out else []
-    return [*listed, diff.text.rstrip("\n")]
-
-
-def _left_out(branch: BranchRecord) -> list[str]:
-    paths = ", ".join(map(one_line, branch.dirty))
-    return [f"not committed, and so not a part of it: {paths}"] if branch.dirty else []
-
-
 # ── closing a pull request ──
 # Closing a pull request: it is not going to be merged. Its branch stays.
 
 
-def close_pull(desk: "Desk", given: str | int, by: str, text: str = "", *, person: bool = False) -> Change:
-    """A person, or whoever opened it, says that it is over."""
+def close_pull(desk: "Desk", given: str | int, by: str, text: str) -> Change:
+    """A person says that it is over."""
     with desk.working() as worker:
         record = pull_of(desk, given)
         require_open(record)
         head = Writer(desk.sight, record.repository).tip(record.branch) or record.head
-        said = with_remark(record, Remark(by, "close", moment(), checked_text("text", text), head, person))
+        said = with_remark(record, Remark(by, "close", moment(), checked_text("text", text), head, person=True))
         closed = replace(said, status="closed", head=head)
         return worker.apply(
             tool="pr close", caller=by, summary=f"close pull request {record.id}: {record.title}",
             files=[pull_step(desk, closed)], scope=GitScope(record.repository, pull=record.id),
         )  # fmt: skip
+
+
+COMMIT_WORK = DeskWork(CommitArguments, _planned, commit, _look_up)
+BRANCH_WORK = DeskWork(BranchArguments, _plan, create_branch)
+OPEN_WORK = DeskWork(OpenArguments, _planned_pulls, open_pull)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -185,12 +185,37 @@ def identify_file(seen: Seen | None) -> tuple[object, ...] | None:
     return None if seen is None else (seen.content, bool(seen.mode & 0o100))
 
 
-def must_be(expected: str | None, found: str, now: Callable[[], str]) -> None:
-    """Raises Moved with what would be done `now`, unless the state is the one in which the call was judged."""
-    if expected is not None and expected != found:
-        diff = now()
-        rest = " It would now be:" if diff else ""
-        raise Moved(f"The files have changed since they were checked; nothing was written.{rest}", diff)
+class Plan(Protocol):
+    """What a call would do, onto what is found now."""
+
+    def state(self) -> str: ...
+    def shown(self) -> str: ...
+
+
+def must_be(expected: str | None, plan: Plan) -> None:
+    """Raises Moved with what would be done now, unless the state is the one in which the call was judged."""
+    if expected is not None and expected != plan.state():
+        now = plan.shown()
+        raise Moved("The files have changed since they were checked; nothing was written. It would now be:", now)
+
+
+class DeskWork(Struct, frozen=True):
+    """What every tool that works at a desk is made of: what it would do, onto what; and doing it."""
+
+    arguments: type[Struct]
+    plan: Callable[["Desk", Any], Plan]
+    run: Callable[["Desk", Any], Any]
+    look: Callable[["Desk", Any], Any] | None = None
+    """A part of the plan that is enough for its state."""
+
+    def preview(self, desk: "Desk", asked: Any) -> str:
+        """What it would do, if what it would write onto is in the state that is expected."""
+        plan = self.plan(desk, asked)
+        must_be(asked.expected, plan)
+        return plan.shown()
+
+    def state(self, desk: "Desk", asked: Any) -> str:
+        return (self.look or self.plan)(desk, asked).state()
 
 
 def _plain(part: object) -> object:
@@ -322,19 +347,10 @@ class FileEdit(Struct, frozen=True):
     plan: Callable[[], EditPlan]
     argument: str = "operations"
 
-    def preview(self, expected: str | None = None) -> str:
-        """One diff over all files, if they are in the state that is expected."""
-        plan = self.plan()
-        must_be(expected, plan.state(), plan.shown)
-        return plan.shown()
-
-    def state(self) -> str:
-        return self.plan().state()
-
     def apply(self, expected: str | None) -> EditResult:
         with self.desk.working() as worker:
             plan = self.plan()
-            must_be(expected, plan.state(), plan.shown)
+            must_be(expected, plan)
             if not any(item.changes for item in plan.items):
                 raise ToolFailure(f"{self.argument}: the files are so already; there is nothing to change")
             return plan.apply(worker, self.tool, self.caller)

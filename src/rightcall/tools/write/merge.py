@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from errno import EEXIST
+from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -35,7 +36,7 @@ from rightcall.tools.write.branches import branch_record, branch_step, tidy
 from rightcall.tools.write.changes import Change, FileStep, GitScope, Moved, RefStep
 from rightcall.tools.write.checkout import checkout_steps, clean_checkout
 from rightcall.tools.write.commit import commit_lines, refuse_frozen
-from rightcall.tools.write.edit import digest, must_be, refuse_repositories
+from rightcall.tools.write.edit import DeskWork, digest, refuse_repositories
 from rightcall.tools.write.plumbing import author_of
 from rightcall.tools.write.pulls import (
     CheckRun,
@@ -323,7 +324,6 @@ class MergePlan(Struct, frozen=True):
     tree: str
     check: "Check"
 
-    @property
     def state(self) -> str:
         """All that a person is shown, and all that the rules go by: the request with everything said about it, both
         branches, what comes of them, and what is run before."""
@@ -340,6 +340,23 @@ class MergePlan(Struct, frozen=True):
 
     def diff(self, most: int) -> str:
         return shown_diff(self.case.writer, self.case.tip, self.tree, most)
+
+    def shown(self) -> str:
+        record = self.case.record
+        return diff_preview(
+            [
+                f"Would merge pull request {record.id}: {one_line(record.branch)} into {one_line(record.base)}",
+                f"title: {one_line(record.title)}",
+                f"by: {one_line(record.author)}",
+                f"approved by: {', '.join(map(one_line, self.case.now.approved)) or 'nobody yet'}",
+                f"after this has succeeded: {' '.join(map(one_line, self.check.command))}",
+                *commit_lines(self.case.commits),
+                "",
+            ],
+            self.case.writer, self.case.tip, self.tree,
+            f"A person can look at all of it (rightcall pr diff {record.id}) and merge it "
+            f"(rightcall pr merge {record.id})",
+        )  # fmt: skip
 
 
 def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) -> MergePlan:
@@ -373,43 +390,20 @@ def approved_plan(desk: "Desk", shown: MergePlan, by: str) -> MergePlan:
     rest = tuple(one for one in now.case.record.discussion if one not in own)
     before = replace(shown, case=replace(shown.case, now=now.case.now))
     after = replace(now, case=replace(now.case, record=replace(now.case.record, discussion=rest)))
-    if [(one.by, one.kind) for one in own] != [(by, "approve")] or before.state != after.state:
+    if [(one.by, one.kind) for one in own] != [(by, "approve")] or before.state() != after.state():
         raise _moved(now)
     return now
 
 
-def merge_state(desk: "Desk", asked: MergeArguments) -> str:
-    return merge_plan(desk, asked.id).state
-
-
-def merge_preview(desk: "Desk", asked: MergeArguments) -> str:
-    plan = merge_plan(desk, asked.id)
-    must_be(asked.expected, plan.state, lambda: "")
-    return preview_lines(desk, plan)
-
-
-def preview_lines(desk: "Desk", plan: MergePlan) -> str:
-    case = plan.case
-    record = case.record
-    return diff_preview(
-        [
-            f"Would merge pull request {record.id}: {one_line(record.branch)} into {one_line(record.base)}",
-            f"title: {one_line(record.title)}",
-            f"by: {one_line(record.author)}",
-            f"approved by: {', '.join(map(one_line, case.now.approved)) or 'nobody yet'}",
-            f"after this has succeeded: {' '.join(map(one_line, desk.settings.check.command))}",
-            *commit_lines(case.commits),
-            "",
-        ],
-        case.writer, case.tip, plan.tree,
-        f"A person can look at all of it (rightcall pr diff {record.id}) and merge it (rightcall pr merge {record.id})",
-    )  # fmt: skip
+def merge_work(checker: Checker) -> DeskWork:
+    """`code/merge`."""
+    return DeskWork(MergeArguments, lambda desk, asked: merge_plan(desk, asked.id), partial(merge, checker=checker))
 
 
 def merge(desk: "Desk", asked: MergeArguments, checker: Checker, *, person: bool = False) -> Merge:
     """Do it. Takes as long as the checks do."""
     plan = merge_plan(desk, asked.id)
-    if asked.expected not in (None, plan.state):
+    if asked.expected not in (None, plan.state()):
         raise _moved(plan)
     shown = plan.difference
     for left in reversed(range(_TRIES)):
@@ -465,7 +459,7 @@ def _finished(desk: "Desk", plan: MergePlan, run: CheckRun, by: str, person: boo
                 )
             if now.case.tip != plan.case.tip:
                 raise _BaseMoved
-            if now.state != plan.state:
+            if now.state() != plan.state():
                 raise Moved(
                     f"Something was said about pull request {record.id} while the checks ran: nothing was merged. Look "
                     f"at it (rightcall pr show {record.id}) and merge it again"

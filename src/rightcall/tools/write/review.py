@@ -16,7 +16,7 @@ from rightcall.tools.git.run import output_of, run_git
 from rightcall.tools.write.branches import BranchRecord, branch_record
 from rightcall.tools.write.changes import GitScope, Moved
 from rightcall.tools.write.commit import commit_lines
-from rightcall.tools.write.edit import digest, must_be
+from rightcall.tools.write.edit import DeskWork, digest
 from rightcall.tools.write.plumbing import Writer, author_of
 from rightcall.tools.write.pulls import (
     Commit,
@@ -191,33 +191,39 @@ def case_of(desk: "Desk", given: str | int) -> Case:
     return Case(record, writer, head, tip, fork, commits, people, standing_of(record, head, people))
 
 
-def review_state(desk: "Desk", asked: ReviewArguments) -> str:
-    return _state(_judged(desk, asked, asked.caller)[0])
+class _Word(Struct, frozen=True):
+    """What would be said about a pull request."""
 
+    case: Case
+    decision: Decision
+    text: str
 
-def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
-    case, decision, text = _judged(desk, asked, asked.caller)
-    must_be(asked.expected, _state(case), lambda: "")
-    return diff_preview(
-        [
-            f"Would {_WOULD[decision]} pull request {case.record.id} at commit {case.head[:_SHORT]}",
-            f"{one_line(case.record.branch)} into {one_line(case.record.base)}, by {one_line(case.record.author)}",
-            f"title: {one_line(case.record.title)}",
-            *(f"  {line}" for line in text.split("\n") if text),
-            *commit_lines(case.commits),
-            "",
-        ],
-        case.writer, case.fork, case.head,
-        f"A person can look at all of it (rightcall pr diff {case.record.id}) and say it (rightcall pr)",
-    )  # fmt: skip
+    def state(self) -> str:
+        return digest("review", encode(self.case.record), self.case.head, self.case.fork)
+
+    def shown(self) -> str:
+        case = self.case
+        return diff_preview(
+            [
+                f"Would {_WOULD[self.decision]} pull request {case.record.id} at commit {case.head[:_SHORT]}",
+                f"{one_line(case.record.branch)} into {one_line(case.record.base)}, by {one_line(case.record.author)}",
+                f"title: {one_line(case.record.title)}",
+                *(f"  {line}" for line in self.text.split("\n") if self.text),
+                *commit_lines(case.commits),
+                "",
+            ],
+            case.writer, case.fork, case.head,
+            f"A person can look at all of it (rightcall pr diff {case.record.id}) and say it (rightcall pr)",
+        )  # fmt: skip
 
 
 def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: str | None = None) -> Reviewed:
     """Say it. `person`: by somebody at the command line, who was shown the commit `at`."""
     with desk.working() as worker:
-        case, decision, text = _judged(desk, asked, asked.caller)
+        word = _judged(desk, asked)
+        case, decision, text = word.case, word.decision, word.text
         record = case.record
-        if asked.expected not in (None, _state(case)) or at not in (None, case.head):
+        if asked.expected not in (None, word.state()) or at not in (None, case.head):
             raise Moved(
                 f"Pull request {record.id}, or what was said about it, has changed since it was reviewed: "
                 f"{escaped(record.branch, 200)} is at {case.head[:_SHORT]} now. No review was recorded; look again",
@@ -235,8 +241,8 @@ def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: st
     )  # fmt: skip
 
 
-def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decision, str]:
-    text = checked_text("comment", asked.comment)
+def _judged(desk: "Desk", asked: ReviewArguments) -> _Word:
+    by, text = asked.caller, checked_text("comment", asked.comment)
     if asked.decision is None and not text:
         raise ToolFailure("Say something: comment, or decision (comment, approve or reject), or both")
     decision: Decision = asked.decision or "comment"
@@ -253,11 +259,10 @@ def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decisi
             raise ToolFailure(f"Pull request {case.record.id} has no commit that its base lacks: nothing to review")
     if decision == "approve":
         refuse_second(case.record, case.now, case.head, by)
-    return case, decision, text
+    return _Word(case, decision, text)
 
 
-def _state(case: Case) -> str:
-    return digest("review", encode(case.record), case.head, case.fork)
+REVIEW_WORK = DeskWork(ReviewArguments, _judged, review)
 
 
 def _owner(branch: BranchRecord | None) -> str:

@@ -18,11 +18,13 @@ from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import open_branches
 from rightcall.tools.write.changes import LARGEST, FileStep
 from rightcall.tools.write.edit import (
+    DeskWork,
     EditPlan,
     EditResult,
     FileEdit,
     Item,
     Operation,
+    Plan,
     branch_path,
     check_apart,
     check_names,
@@ -55,7 +57,7 @@ class Place(Struct, frozen=True):
     shown: str
 
 
-def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
+def place_for(desk: "Desk", written: str, guarded: Sequence[str]) -> Place:
     """Raises ToolFailure that names the rule which a path breaks. `guarded` are the true paths of files, wherever they
     are, that no tool writes."""
     shown = escaped(written, _SHOWN)
@@ -139,12 +141,10 @@ def _below(whole: str, folder: str) -> str | None:
 # The same as `edit.py` where no branch is meant: several files below the folders of `[write] folders`, all or none.
 
 
-def edit_in_folders(
-    desk: "Desk", tool: str, caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()
-) -> FileEdit:
+def _edit_in_folders(desk: "Desk", caller: str, operations: Sequence[Operation], guarded: Sequence[str]) -> FileEdit:
     plan = partial(_plan_in_folders, desk, operations, guarded)
     plan()  # what cannot be done at all needs no desk
-    return FileEdit(desk, tool, caller, plan)
+    return FileEdit(desk, EDIT, caller, plan)
 
 
 def _plan_in_folders(desk: "Desk", operations: Sequence[Operation], guarded: Sequence[str]) -> EditPlan:
@@ -162,7 +162,7 @@ def _plan_in_folders(desk: "Desk", operations: Sequence[Operation], guarded: Seq
     return EditPlan(tuple(items))
 
 
-def is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()) -> bool:
+def _is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], guarded: Sequence[str]) -> bool:
     """Whether a call that names no branch means the folders: all its files lie there, and the caller has no branch."""
     root = os.path.realpath(desk.sight.root)
     try:
@@ -198,28 +198,22 @@ class CreateTestArguments(Struct, frozen=True, kw_only=True):
     expected: str | None = None
 
 
-def edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> EditResult:
-    return _edit(desk, asked, guarded).apply(asked.expected)
+def edit_work(guarded: Sequence[str]) -> DeskWork:
+    """`code/edit`; `guarded` are the true paths of files that no tool writes."""
+    return DeskWork(
+        EditArguments,
+        lambda desk, asked: _edit(desk, asked, guarded).plan(),
+        lambda desk, asked: _edit(desk, asked, guarded).apply(asked.expected),
+    )
 
 
-def preview_edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> str:
-    return _edit(desk, asked, guarded).preview(asked.expected)
-
-
-def edit_state(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> str:
-    return _edit(desk, asked, guarded).state()
-
-
-def create_test(desk: "Desk", asked: CreateTestArguments) -> EditResult:
-    return _test(desk, asked).apply(asked.expected)
-
-
-def preview_created(desk: "Desk", asked: CreateTestArguments) -> str:
-    return _test(desk, asked).preview(asked.expected)
-
-
-def created_state(desk: "Desk", asked: CreateTestArguments) -> str:
-    return _test(desk, asked).state()
+def create_test_work() -> DeskWork:
+    """`code/create-test`."""
+    return DeskWork(
+        CreateTestArguments,
+        lambda desk, asked: _test(desk, asked).plan(),
+        lambda desk, asked: _test(desk, asked).apply(asked.expected),
+    )
 
 
 def _edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str]) -> FileEdit:
@@ -227,8 +221,8 @@ def _edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str]) -> FileEdi
         raise ToolFailure("operations: at least one is needed")
     if any(one.type == "save" for one in asked.operations):
         raise ToolFailure("operations: type is modify, insert or delete")
-    if asked.branch is None and is_for_folders(desk, asked.caller, asked.operations, guarded):
-        return edit_in_folders(desk, EDIT, asked.caller, asked.operations, guarded)
+    if asked.branch is None and _is_for_folders(desk, asked.caller, asked.operations, guarded):
+        return _edit_in_folders(desk, asked.caller, asked.operations, guarded)
     return edit_on_branch(desk, EDIT, asked.caller, asked.branch, asked.operations)
 
 
@@ -288,6 +282,15 @@ class _Plan(Struct, frozen=True):
         return bounded((), listed, diff, "Its new content is among the arguments", MOST_SHOWN)
 
 
+def save_work(guarded: Sequence[str] = ()) -> DeskWork:
+    """`file/save`; `guarded` as above."""
+
+    def plan(desk: "Desk", asked: SaveArguments) -> Plan:
+        return _planned(desk, guarded, asked) if asked.branch is None else _on_branch(desk, asked).plan()
+
+    return DeskWork(SaveArguments, plan, partial(save, guarded=guarded))
+
+
 def save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> SaveResult | EditResult:
     """Save it, if what is there is what was judged."""
     if asked.branch is not None:
@@ -295,7 +298,7 @@ def save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> Sav
     _planned(desk, guarded, asked)  # what cannot be done at all needs no desk
     with desk.working() as worker:
         plan = _planned(desk, guarded, asked)
-        must_be(asked.expected, plan.state(), plan.shown)
+        must_be(asked.expected, plan)
         change = ""
         if plan.before != plan.content:
             step = FileStep(plan.place.tree, plan.place.path, plan.before, plan.content)
@@ -307,17 +310,6 @@ def save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> Sav
         undo=f"rightcall undo {change}" if change else "",
         diff=cut_lines(diff, _MOST_DIFF),
     )  # fmt: skip
-
-
-def preview_save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
-    plan = _planned(desk, guarded, asked) if asked.branch is None else _on_branch(desk, asked).plan()
-    must_be(asked.expected, plan.state(), plan.shown)
-    return plan.shown()
-
-
-def save_state(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
-    plan = _planned(desk, guarded, asked) if asked.branch is None else _on_branch(desk, asked).plan()
-    return plan.state()
 
 
 def _on_branch(desk: "Desk", asked: SaveArguments) -> FileEdit:

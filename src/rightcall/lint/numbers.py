@@ -1,0 +1,242 @@
+"""RC304, RC307, RC311, RC314: the numbers of a text: ranges that only the text gives or that the schema gives
+otherwise, and units.
+
+A number that is only recommended, or that counts something else than the value, is no bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rightcall.gate.repair.numbers import is_unit
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.choices import is_example
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+
+MOST_DESCRIPTION: Final = 8_000
+"""Characters of a tool's description that are read."""
+
+# ── ranges ──
+
+_NUMBER = r"`?(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)`?"
+_BETWEEN: Final = re.compile(
+    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
+    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]",
+    re.IGNORECASE,
+)
+_UPPER: Final = re.compile(
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
+    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
+    re.IGNORECASE,
+)
+_LOWER: Final = re.compile(
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
+    rf"≥)\s?{_NUMBER}",
+    re.IGNORECASE,
+)
+_POSITIVE: Final = re.compile(
+    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|\bmust be (?:> ?0|"
+    r"non-negative)|\bnon-negative (?:integer|number)\b",
+    re.IGNORECASE,
+)
+_UNIT_WORD: Final = re.compile(
+    r"\s?(characters?|chars?|letters|words?|items?|entries|elements|urls?|values|ids|results|tags|files|bytes|"
+    r"[kmg]b)\b",
+    re.IGNORECASE,
+)
+
+
+def find_range(argument: Argument, text: str) -> Iterator[Hit]:
+    low, high, positive = _told_bounds(argument, text)
+    if low is None and high is None and not positive:
+        return
+    schema = argument.schema
+    if {"enum", "const", "anyOf", "oneOf"} & schema.keys():
+        return
+    lows, highs = _BOUNDS[argument.kind]
+    has_low, has_high = _bound(schema, lows), _bound(schema, highs)
+    wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
+        low is not None and has_low is not None and _differs(low, has_low, schema, lows)
+    )
+    if wrong and re.search(r"\b(?:if|when|percent|or)\b|%", text):
+        return
+    if wrong:
+        yield Hit(
+            "RC311",
+            f"the text of {quote_name(argument.name)} gives another range than the schema",
+            "make them the same",
+            argument.path,
+        )
+        return
+    missing = ([f'"{lows[0]}": {_plain(low)}'] if low is not None and has_low is None else []) + (
+        [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
+    )
+    if positive and has_low is None and low is None:
+        missing.append(f'"{lows[0]}": {0 if positive == "0" else 1}')
+    if missing:
+        yield Hit(
+            "RC304",
+            f"only the text gives the range of {quote_name(argument.name)}",
+            f"add {', '.join(missing)}",
+            argument.path,
+        )
+
+
+_BOUNDS: Final = {
+    "integer": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
+    "number": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
+    "string": (("minLength",), ("maxLength",)),
+    "array": (("minItems",), ("maxItems",)),
+}
+
+
+def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | None, str]:
+    """Lower and upper bound as the text tells them, and whether it says that the number is positive."""
+    kind = argument.kind
+    if kind not in _BOUNDS:
+        return None, None, ""
+    low, high = None, None
+    between = next(
+        (one for one in _BETWEEN.finditer(text) if _counts(kind, text, one) and not is_example(text, one.start())),
+        None,
+    )
+    if between is not None and _is_advice(text, between):
+        between = None
+    if between is not None:
+        given = [_float(one) for one in between.groups() if one is not None]
+        low, high = (given[0], given[1]) if len(given) == 2 and given[0] < given[1] else (None, None)
+    if high is None:
+        high = _find_bound(argument, text, _UPPER, 1)
+    if low is None:
+        low = _find_bound(argument, text, _LOWER, 0)
+    told = _POSITIVE.search(text) if kind in ("integer", "number") else None
+    return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
+
+
+_ADVISES: Final = re.compile(
+    r"\b(?:lower|higher|larger|smaller|greater|bigger|typical(?:ly)?|recommended|recommend|suggested?|usual(?:ly)?|common|"
+    r"good|best|ideal(?:ly)?|optimal|normally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_advice(text: str, found: re.Match[str]) -> bool:
+    """Whether numbers are only said to be good ones, or no bound: `(1-3 recommended)`, `lower values (10-50)`."""
+    before = re.split(r"[.;\n]", text[max(0, found.start() - 40) : found.start()])[-1]
+    if re.search(r"\bexceed", before):
+        return True  # a higher one is taken too
+    behind = re.split(r"[.;,\n]", text[found.end() : found.end() + 30])[0]
+    return _ADVISES.search(before + " " + behind) is not None
+
+
+def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: int) -> float | None:
+    """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
+    page, at most 500 pages"). Otherwise the first that is told."""
+    told = [
+        _float(one[1])
+        for one in pattern.finditer(text)
+        if _counts(argument.kind, text, one) and not _is_advice(text, one)
+    ]
+    given = _bound(argument.schema, _BOUNDS[argument.kind][side])
+    return given if given in told else next(iter(told), None)
+
+
+def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
+    """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
+    unit = _UNIT_WORD.match(text, found.end())
+    word = unit[1].lower() if unit is not None else ""
+    if kind == "string":
+        return word.startswith(("char", "letter"))
+    if kind == "array":
+        return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
+    return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "").replace("_", "").rstrip("."))
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _bound(schema: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    found = next((schema[name] for name in names if name in schema), None)
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+
+
+def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str, ...]) -> bool:
+    exclusive = len(names) > 1 and names[0] not in schema
+    return told != given and not (exclusive and abs(told - given) <= 1)
+
+
+# ── units ──
+
+_NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
+_ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
+"""What is measured as a style sheet does."""
+_TOLD_UNIT: Final = re.compile(
+    r"\b(?:milli|micro|nano)?sec(?:ond)?s?\b|\bms\b|\bminutes?\b|\bmins?\b|\bhours?\b|\bdays?\b|\bweeks?\b|"
+    r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
+    r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
+    r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
+    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
+    r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
+    re.IGNORECASE,
+)  # fmt: skip
+_FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
+"""Letters of a language whose words for units are not known here."""
+_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
+_UNITS_TEXT = """
+    ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
+    B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
+    m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
+    C=celsius F=fahrenheit K=kelvin
+    kg=kg,kilograms g=grams lb=lb,lbs,pounds
+    cent=cents dollar=dollars usd=usd eur=eur
+    """
+_UNITS: Final = tuple(
+    {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}
+    for line in _UNITS_TEXT.strip().splitlines()
+)
+"""By what is measured: each word for a unit, and the unit."""
+
+
+def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    if argument.kind not in ("integer", "number"):
+        return
+    words = words_of(argument.name)
+    for units in _UNITS:
+        last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
+        named = {units[last]} if last in units and len(last) > 1 else set[str]()
+        told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
+        if named and told and not named & told:
+            yield Hit(
+                "RC314",
+                f"{quote_name(argument.name)} and its text tell different units: {quote_text(text)}",
+                "make them the same",
+                argument.path,
+            )
+            return
+    if (
+        words
+        and words[-1] in _NEEDS_UNIT
+        and _ON_SCREEN.isdisjoint(words)
+        and not _TOLD_UNIT.search(text)
+        and not _FOREIGN.search(text)
+        and not any(is_unit(word) for word in words[:-1])
+    ):
+        others = " ".join(argument.siblings).lower()
+        told = re.findall(
+            rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
+        )
+        if "unit" not in others and not any(map(_TOLD_UNIT.search, told)):
+            yield Hit(
+                "RC307",
+                f"{quote_name(argument.name)} has no unit",
+                "name the unit in the description, such as seconds",
+                argument.path,
+            )
