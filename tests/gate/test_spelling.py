@@ -37,6 +37,8 @@ def spelled(written: str, answer: str, schema: dict[str, Any] | None = None) -> 
         ("forecast(city='Bern', days=3)", '{"city": "Bern", "days": 3}'),
         ('{"name": "forecast", "arguments": {"city": "Bern"}}', '{"city": "Bern"}'),
         ('```json\n{"city": "Bern"}\n```', '{"city": "Bern"}'),
+        ('{"arguments": {"city": "Bern"}, "name": "forecast"}', '{"city": "Bern"}'),
+        ('{"city": "Bern", "tags": ["x"]}</tool_call>', '{"city": "Bern", "tags": ["x"]}'),
         ('{"city": "say "hi" to me"}', '{"city": "say \\"hi\\" to me"}'),
         ('{"city": "a\\nb", "note": "\\u00e9"}', '{"city": "a\\nb", "note": "é"}'),
         ('{"city": True, "note": None}', '{"city": true, "note": null}'),
@@ -99,6 +101,11 @@ def test_an_object_may_be_put_around_what_was_written_flat() -> None:
         ('{"city": "Bern"}', '["Bern"]'),
         ('{"city": "Bern"}', 'Sure! {"city": "Bern"}'),
         ('{"city": "Bern"}', "[" * 5000),
+        ('{"tags": ["x"\n"name"]}', '{"tags": ["x"]}'),
+        ('{"tags": ["x", "json", "forecast"]}', '{"tags": ["x"]}'),
+        ("{tags: ['x', name]}", '{"tags": ["x"]}'),
+        ('{"tags": [["x"], "name"]}', '{"tags": [["x"]]}'),
+        ('city: "x"\n"name"', '{"city": "x"}'),
     ],
 )
 def test_anything_else_is_refused(written: str, answer: str) -> None:

@@ -27,6 +27,7 @@ from rightcall.record.premises import guarded_paths, store_path
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
 from rightcall.record.verify import prune
+from rightcall.server.recording import Facts, open_recording
 from support.histories import CALLERS, POLICY, START, live, world
 
 pytestmark = pytest.mark.promise("L-01")
@@ -296,6 +297,26 @@ def test_calls_through_the_proxy_need_the_tools_of_their_clients(given: bool, tm
     assert [type(one) for one in found] == [Same, Change]
     assert isinstance(found[1], Change)
     assert (found[1].kinds, found[1].after.params) == (("repaired",), {"text": "a", "day": "b"})
+
+
+def test_calls_through_the_proxy_are_checked_against_the_tools_that_their_clients_offered(tmp_path: Path) -> None:
+    store = MemoryStore(ManualClock(START))
+    tool = {"type": "function", "function": {"name": "note", "parameters": {"type": "object", "properties": {
+            "text": {"type": "string"}, "day": {"type": "string"}}, "required": ["text", "day"]}}}  # fmt: skip
+    gates, offered = Gates(load_policy({}), "local"), json.dumps([tool, {"type": "web_search"}]).encode()
+    gate = gates.of(offered)
+    assert gate is not None
+    said = ({"text": "a", "day": "b"}, {"remark_made": "a", "day": "b"}, {"Text": "a", "day": "b"})
+    did = [Settler(gate).native("note", one, "id")[1] for one in said]
+    recording = open_recording(load_policy({}), root=tmp_path, store=store)
+    for observe in (False, True):
+        facts = Facts("openai", "local", model="m", did=did, offer=gates.offer(offered), observe=observe)
+        recording.told(facts)
+    recording.stop()
+    changed = ruling_of(load_policy({"gate": {"tools": {"note": {"aliases": {"remark_made": "text"}}}}}))
+    found = replayed(store, tmp_path, changed)
+    assert [type(one) for one in found] == [Same, Change, Same] * 2
+    assert [one.kinds for one in found if isinstance(one, Change)] == [("repaired",)] * 2
 
 
 def test_a_restart_of_the_machine_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from msgspec import json
 from rightcall import load_policy
 from rightcall.errors import StoreError
 from rightcall.policy.settings import Policy
-from rightcall.proxy.gates import Did
+from rightcall.proxy.gates import Did, Offer
 from rightcall.record.calls import find_calls
+from rightcall.record.erasure import erase, find_erasable
 from rightcall.record.memory import MemoryStore
+from rightcall.record.notes import offered_tools
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AuditEntry, Store, Tables, read_call
-from rightcall.record.verify import verify_audit
+from rightcall.record.tables import AuditEntry, Store, Tables, read_call, read_note
+from rightcall.record.verify import prune, verify_audit
 from rightcall.server import recording as noting
 from rightcall.server.recording import Backlog, Facts, Recording, make_records, open_recording
 from rightcall.types import Call, Verdict
@@ -322,6 +325,62 @@ def test_the_audit_lies_beside_the_policy_file_and_hides_what_it_names(tmp_path:
         assert record.policy == load_policy(file).digest
     finally:
         store.close()
+
+
+def offers(store: Store) -> list[dict[str, Any]]:
+    found = store.look(lambda tables: tables.newest(999, ("definition",)))
+    return [read_note(entry.body).data for entry in reversed(found)]
+
+
+def offer_of(number: int = 0, **more: Any) -> Offer:
+    listed = json.encode([{"name": f"look{number}", "parameters": {"type": "object"}, **more}])
+    return Offer(sha256(listed).hexdigest(), listed)
+
+
+def test_the_tools_of_a_client_are_kept_once_and_its_calls_name_them() -> None:
+    store = MemoryStore()
+    for _ in range(2):
+        with recording(store) as found:
+            found.told(facts("look0", "look0", offer=offer_of(), caller="anna"))
+            found.told(facts("look0", offer=offer_of()))
+    (kept,) = offers(store)
+    assert (kept["offered"], kept["caller"]) == (offer_of().digest, "anna")
+    assert {read_call(entry.body).definition for entry in entries(store)} == {offer_of().digest[:16]}
+    assert store.look(lambda tables: offered_tools(tables, offer_of().digest)) == offer_of().tools
+
+
+@pytest.mark.parametrize("more", [{"description": "x" * 300_000}, {"description": "key sk-ant-api03-" + "a1B2" * 24}])
+def test_tools_that_are_long_or_hold_a_secret_are_not_kept(more: dict[str, Any]) -> None:
+    store = MemoryStore()
+    with recording(store) as found:
+        found.told(facts("look0", offer=offer_of(**more)))
+    assert offers(store) == []
+    assert [read_call(entry.body).definition for entry in entries(store)] == [""]
+
+
+def test_a_client_with_other_tools_each_time_does_not_fill_the_store() -> None:
+    store = MemoryStore()
+    with recording(store) as found:
+        for number in range(80):
+            found.told(facts("look", offer=offer_of(number)))
+    assert len(offers(store)) == 64
+    assert sum(bool(read_call(entry.body).definition) for entry in entries(store)) == 64
+
+
+@pytest.mark.parametrize("lose", ["prune", "erase"])
+def test_tools_whose_record_is_gone_are_kept_again(lose: str) -> None:
+    store = MemoryStore()
+    with recording(store) as found:
+        found.told(facts("look0", offer=offer_of(), caller="anna"))
+    if lose == "prune":
+        store.transact(lambda tables: prune(tables, keep=0, by="bert"))
+    else:
+        erase(store.transact, store.look(lambda tables: find_erasable(tables, "anna")), "anna", "bert")
+    assert store.look(lambda tables: offered_tools(tables, offer_of().digest)) == b""
+    with recording(store) as found:
+        found.told(facts("look0", offer=offer_of()))
+    assert store.look(lambda tables: offered_tools(tables, offer_of().digest)) == offer_of().tools
+    assert store.look(verify_audit).ok
 
 
 def test_a_store_that_cannot_be_opened_is_said_at_the_start(tmp_path: Path) -> None:

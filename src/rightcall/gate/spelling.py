@@ -246,9 +246,8 @@ class _Scan:
         """Whether the last brackets are those of the answer. Nothing else may follow."""
         if self.last.opened and not self.last.closed:
             raise NotSpelled("the last value of the output has no end")
-        rest = _QUOTED_NAME.sub(lambda found: "" if found[2] in self.around else found[0], self.text[self.at :])
-        rest = _TAG.sub("", rest) if self.around else rest
-        if not set(_NAME.sub(lambda found: "" if found[0] in self.around else found[0], rest)) <= _STRUCTURE:
+        rest = self._without_words_around(self.text[self.at :], len(wanted))
+        if not set(rest) <= _STRUCTURE:
             raise NotSpelled("the output has more than the answer")
         if sum(character in _QUOTES for character in rest) != self.last.closed:
             raise NotSpelled("a quote of the output is not accounted for")
@@ -257,6 +256,19 @@ class _Scan:
         if sum(everything.count(one) for one in "{[") > sum(everything.count(one) for one in "}]"):
             raise NotSpelled("the output may be truncated: a bracket is not closed")
         return brackets.startswith(wanted) if self.head else brackets == wanted
+
+    def _without_words_around(self, rest: str, closing: int) -> str:
+        """What follows the last value, without the words and tags of formats. They come after the brackets that end the
+        answer: inside them, `name` or `json` is the next item of a list."""
+        if not self.around:
+            return rest
+        places = [at for at, one in enumerate(rest) if one in _OPENERS + _CLOSERS]
+        end = places[:closing][-1] + 1 if closing and places else 0
+        inside, after = rest[:end], _TAG.sub("", rest[end:])
+        if len(places) >= closing:
+            after = _QUOTED_NAME.sub(lambda found: "" if found[2] in self.around else found[0], after)
+            after = _NAME.sub(lambda found: "" if found[0] in self.around else found[0], after)
+        return inside + after
 
     def _find(self, token: Token) -> _Found | None:
         """The token, where the next thing that is no structure is this one."""

@@ -147,7 +147,8 @@ class Replay:
         body = read_call(entry.body)
         self._first = self._first or body.now
         self.ledger.clock.move(body.now, entry.at)
-        self._sites.note(body)
+        if entry.kind != "proxied":  # of those, the definitions are lists of their clients
+            self._sites.note(body)
         told = self._span.has(entry.at, body)
         found = self._proxied(entry, body) if entry.kind == "proxied" else self._followed(entry, body)
         if told and self._pruned and not isinstance(found, Same) and body.now - self._first < HOUR:
@@ -590,8 +591,10 @@ class Replay:
         if body.digest.startswith("keyed:"):
             return Unknown(entry.seq, "redacted")
         was, would = self._sites.pass_on(old, body), self._sites.pass_on(new, body)
-        if was is None or would is None or was != (body.rule, body.params):
+        if was is None or would is None:
             return Unknown(entry.seq, "tools")
+        if was != (body.rule, body.params):
+            return Unknown(entry.seq, "tools" if self._given else "rebuilt")
         if would == was:
             return Same(entry.seq)
         before, after = Word("passed", *_passed(body, was)), Word("passed", *_passed(body, would))

@@ -25,12 +25,13 @@ from rightcall.executor.request import Tighter
 from rightcall.executor.rights import tool_name
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.hosts.hooks.wires import builtin_tools
-from rightcall.learn.history import Definition, Definitions
+from rightcall.learn.history import Definition, Definitions, Readable
 from rightcall.learn.rulings import STRICT, Ruling
 from rightcall.policy.types import Decision, Request
-from rightcall.proxy.gates import Gates, Settler
+from rightcall.proxy.gates import Gates, Settler, word_for
+from rightcall.record.calls import FITS, rule_of
 from rightcall.record.memory import MemoryStore
-from rightcall.record.notes import remembered_tools
+from rightcall.record.notes import offered_tools, remembered_tools
 from rightcall.record.tables import CallBody
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.state import Cache
@@ -40,6 +41,7 @@ HOOKS: Final[Mapping[str, str]] = {"claude-code": "claude", "codex": "codex", "g
 """Hosts that choose the tool themselves, by the names that their hooks have."""
 FIXED: Final = frozenset((*HOOKS, "agent-zero", "claude-agent-sdk"))
 _MOST_KEPT: Final = 256
+_MOST_OFFERS: Final = 64
 
 
 class Rebuilt(Struct, frozen=True):
@@ -95,7 +97,7 @@ def text_of_arguments(body: CallBody) -> str | None:
 class Sites:
     """Where calls were made, each under any policy. `tools` take the place of what is known of tools of these names."""
 
-    def __init__(self, definitions: Definitions, store: object, root: str, tools: tuple[dict[str, Any], ...] = ()):
+    def __init__(self, definitions: Definitions, store: Readable, root: str, tools: tuple[dict[str, Any], ...] = ()):
         self._definitions, self._store, self._root = definitions, store, root
         self._given = {tool_name(one): one for one in tools}
         self._doors: dict[tuple[Any, ...], Door] = {}
@@ -104,6 +106,7 @@ class Sites:
         """By integration and server: the definition of each tool as it was last called there."""
         self._known_at: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
         self._gates: dict[tuple[int, str], Gates] = {}
+        self._offers: dict[str, bytes] = {}
         self._memory = MemoryStore()
         self._redactor = Redactor(b"replay")
 
@@ -201,20 +204,31 @@ class Sites:
     # The proxy
 
     def pass_on(self, ruling: Ruling, body: CallBody) -> tuple[str, Any] | None:
-        """What the proxy would do about a native call, given the tools that were named: the rule, and the arguments
-        that the client gets. None where nobody can say."""
-        if body.origin == "text" or not self._given or body.tool not in self._given:
+        """What the proxy would do about a native call, given the tools that were named, or else those that its client
+        offered: the rule, and the arguments that the client gets. None where nobody can say."""
+        if body.origin == "text" or (self._given and body.tool not in self._given):
             return None
         key = id(ruling), body.provider
         if key not in self._gates:
             self._gates[key] = Gates(ruling.policy, body.provider)
-        gate = self._gates[key].of(json.encode(list(self._given.values())))
+        gate = self._gates[key].of(json.encode(list(self._given.values())) if self._given else self._offered(body))
         if gate is None:
             return None
         said = body.params if body.emission is None else body.emission
         _, did = Settler(gate).native(body.written or body.tool, said, "replay", "cut" if body.truncated else "own")
         call = did.verdict.call or did.verdict.found
-        return f"proxy:{did.fate}", None if call is None else call.arguments
+        observed = body.rule in FITS and body.rule.startswith(rule_of("would-"))
+        return rule_of(word_for(did, observe=observed)), None if call is None else call.arguments
+
+    def _offered(self, body: CallBody) -> bytes:
+        """The tools that a client offered when a model made this call; empty where the store does not keep them."""
+        if not body.definition:
+            return b""
+        if body.definition not in self._offers:
+            if len(self._offers) >= _MOST_OFFERS:
+                self._offers.clear()
+            self._offers[body.definition] = self._store.look(lambda tables: offered_tools(tables, body.definition))
+        return self._offers[body.definition]
 
     # The executor
 

@@ -59,6 +59,16 @@ MOST_NAMES = 1000
 """Tools of gates that are gone, whose calls are still counted by name."""
 
 
+class Offer(Struct, frozen=True):
+    """The tools of a request, as they stood in it; one for all requests that have the same."""
+
+    digest: str
+    tools: bytes
+
+
+NO_OFFER: Final = Offer("", b"")
+
+
 class Gates:
     """The gates of one upstream."""
 
@@ -71,6 +81,7 @@ class Gates:
         self.provider = provider
         self._last_resort = last_resort if policy.llm is not None else None
         self._kept: OrderedDict[bytes, Gate | None] = OrderedDict()
+        self._offers: dict[bytes, Offer] = {}
         self._bytes = 0
         self._past: dict[str, Counter] = {}
         self._lock = threading.Lock()
@@ -82,14 +93,15 @@ class Gates:
             if tools in self._kept:
                 self._kept.move_to_end(tools)
                 return self._kept[tools]
-        gate = self._build(tools)
+        gate, offer = self._build(tools), Offer(sha256(tools).hexdigest(), tools)
         with self._lock:
             if tools in self._kept:  # somebody else was faster
                 return self._kept[tools]
-            self._kept[tools] = gate
+            self._kept[tools], self._offers[tools] = gate, offer
             self._bytes += len(tools)
             while len(self._kept) > MOST or (self._bytes > MOST_BYTES and len(self._kept) > 1):
                 oldest, gone = self._kept.popitem(last=False)
+                self._offers.pop(oldest, None)
                 self._bytes -= len(oldest)
                 self._remember(gone)
         return gate
@@ -97,6 +109,10 @@ class Gates:
     def knows(self, tools: bytes) -> bool:
         """Whether the gate for these tools is at hand; else it has to be built."""
         return tools in self._kept
+
+    def offer(self, tools: bytes) -> Offer:
+        """What the record is told of a list of tools whose gate is kept."""
+        return self._offers.get(tools, NO_OFFER)
 
     def recent(self, most: int) -> list[list[dict[str, Any]]]:
         """The tools of the last requests that had others than the one before, newest first."""
@@ -432,6 +448,8 @@ class Provenance(NamedTuple):
     taught: bool = False
     observe: bool = False
     identity: tuple[str, str] = NO_IDENTITY
+    offered: str = ""
+    """Digest of the tools of the request, where the store keeps them."""
 
 
 def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[CallBody]:
@@ -440,6 +458,7 @@ def notes(did: Iterable[Did], redactor: Redactor, came: Provenance) -> list[Call
         "caller": redactor.text(came.caller), "provider": redactor.text(came.provider), "policy": came.policy,
         "wire": came.wire, "model": redactor.text(came.model[: LONGEST_NAME * 4])[:LONGEST_NAME],
         "retries": int(came.retries), "taught": bool(came.taught), "identity": came.identity,
+        "definition": came.offered[:16],
     }  # fmt: skip
     return [_body(one, redactor, came.observe, exchange) for one in did]
 

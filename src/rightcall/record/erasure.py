@@ -34,9 +34,10 @@ from rightcall.record.verify import seal
 
 STEP = 500
 """Records of one transaction, and of one `erase` record."""
-_NOTES = ("grant", "message")
-_BLANK: dict[str, Any] = {"text": "", "why": "", "digest": "", "where": {}, "note": ""}
-"""What notes hold of what somebody wrote: posts in rooms, reasons of a router, conditions of grants."""
+_NOTES = ("grant", "message", "definition")
+_BLANK: dict[str, Any] = {"text": "", "why": "", "digest": "", "where": {}, "note": "", "described": ""}
+"""What notes hold of what somebody wrote: posts in rooms, reasons of a router, conditions of grants, and tools that a
+client offered a model."""
 
 
 class Erasable(Struct, frozen=True):

@@ -309,6 +309,45 @@ def note_seen(tables: Tables, tool: str, digest: str, described: str) -> None:
     tables.append("definition", 0, encode(NoteBody(SEEN, data=data)))
 
 
+OFFERED: Final = "offered"
+_OFFERED = "(offered) "
+"""Keys of the pins of lists of tools have this before them and their digest behind it: the number of the record."""
+LONGEST_OFFERED: Final = 256_000
+"""Bytes of a list of tools that is kept."""
+
+
+def note_offered(tables: Tables, digest: str, caller: str, described: str) -> None:
+    """The tools that a client of the proxy offered a model, as JSON: once for each list, and again where its record was
+    pruned or erased. Calls name it by its digest; without it nobody could check them again. `caller` was the first."""
+    key = f"{_OFFERED}{digest[:16]}"
+    if offered_tools(tables, digest):
+        return
+    data = {"offered": digest, "caller": caller, "described": described}
+    tables.pin(key, str(tables.append("definition", 0, encode(NoteBody(OFFERED, data=data)))))
+
+
+def offered_tools(tables: Tables, digest: str) -> bytes:
+    """The list that a proxied call was checked against, by the digest in its record; empty where it is not kept."""
+    number = tables.definition(f"{_OFFERED}{digest[:16]}")
+    entry = tables.entry(int(number)) if number is not None and number.isdecimal() else None
+    try:
+        note = None if entry is None else json.decode(entry.body, type=_OfferedNote)
+    except MsgspecError:
+        return b""
+    is_it = note is not None and note.what == OFFERED and note.data.offered[:16] == digest[:16]
+    return note.data.described.encode() if note is not None and is_it else b""
+
+
+class _OfferedData(Struct, frozen=True):
+    offered: str
+    described: str = ""
+
+
+class _OfferedNote(Struct, frozen=True):
+    what: str
+    data: _OfferedData
+
+
 # ── known tools ──
 # The definitions of MCP servers' tools, kept beside the audit: what one process learnt, the next one knows.
 #

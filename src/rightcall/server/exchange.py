@@ -656,6 +656,7 @@ class Proxy:
             gate = self.gates.of(tools)
         if gate is None:
             return None
+        facts.offer = self.gates.offer(tools)
         options = replace(self.options, observe=facts.observe)
         way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils, options)
         return Asking(way, asked, gate, body, facts, own)

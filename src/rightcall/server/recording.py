@@ -30,15 +30,24 @@ from rightcall.base.telemetry.conventions import CALLED, DURATIONS, ERROR, SERVE
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
+from rightcall.gate.gate import functions
 from rightcall.policy.decide import next_day
 from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
-from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, lighten, notes
+from rightcall.proxy.gates import CALLER, LONGEST_NAME, NO_OFFER, Did, Offer, Provenance, lighten, notes
 from rightcall.proxy.wires.common import Spent
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
-from rightcall.record.notes import Decider, Rescued, note_policy, note_rescue, policy_note
+from rightcall.record.notes import (
+    LONGEST_OFFERED,
+    Decider,
+    Rescued,
+    note_offered,
+    note_policy,
+    note_rescue,
+    policy_note,
+)
 from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
 from rightcall.record.tables import NO_IDENTITY, CallBody, Needs, Planned, Store, Tables, encode
 from rightcall.server.access import Reason
@@ -279,6 +288,8 @@ class Facts(Struct):
     """Whether its caller has a budget of tokens."""
     tokens: int = 0
     """That the upstream says it used, all tries together; 0 where nobody counts."""
+    offer: Offer = NO_OFFER
+    """The tools of the request."""
     rescues: list[Rescued] = []
     """Calls that were put to the model of `[gate.llm]`."""
 
@@ -353,7 +364,7 @@ def _encode_records(told: Told) -> list[bytes]:
     facts = told.facts
     came = Provenance(
         facts.wire, facts.model, facts.provider, facts.caller or CALLER, told.policy, facts.retries, facts.taught,
-        facts.observe, facts.identity,
+        facts.observe, facts.identity, facts.offer.digest,
     )  # fmt: skip
     return [_encoded(record) for record in notes(told.did, told.redactor, came)]
 
@@ -382,6 +393,9 @@ _LONGEST_PAUSE = 5.0
 _LOOKING = 1.0
 """Seconds until it is looked again whether the store can be read, for `/health`."""
 _STOPPING = 10.0
+_MOST_OFFERED = 64
+"""Lists of tools that one process has the store keep."""
+_OFFERED_AGAIN = 86_400.0
 """Seconds in which what waits is still written when the server stops."""
 
 
@@ -437,6 +451,8 @@ class Recording:
         self._settings = policy.settings
         self._tokens: Counter[str] = Counter()
         """That callers used and that are not in the store yet."""
+        self._offered: dict[str, float] = {}
+        """Lists of tools that the store was told of, each with the moment."""
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -626,13 +642,36 @@ class Recording:
         """Enough records for a transaction, of what was told; none when it is too late to make any."""
         while self._told and len(self._waiting) < _GROUP and not self._is_late:
             told = self._told[0]
-            records = make_records(told)
+            records = make_records(told if self._keeps(told.facts) else _without_offer(told))
             with self._lock:
                 self._told.popleft()
                 self._told_calls -= len(told.did)
                 self._waiting.extend(records)
                 self._bytes += sum(map(len, records)) - told.weight
                 self.lost += len(told.did) - len(records)
+
+    def _keeps(self, facts: Facts) -> bool:
+        """Whether the store keeps the tools of a request: it is told of them once a day, since what it keeps is pruned.
+        A list that is long or holds a secret is not kept, and neither are those of a client that always has others."""
+        offer, now = facts.offer, monotonic()
+        if offer.digest in self._offered and now - self._offered[offer.digest] < _OFFERED_AGAIN:
+            return True
+        is_new = offer.digest not in self._offered
+        if not offer.digest or len(offer.tools) > LONGEST_OFFERED or (is_new and len(self._offered) >= _MOST_OFFERED):
+            return False
+        try:
+            tools = functions(msgspec.json.decode(offer.tools))
+            if self.redactor.value(tools) != tools:
+                return False
+            described, caller = _encoded_json(tools).decode(), str(self.redactor.label(facts.caller or CALLER))
+            self.store.later(lambda tables: note_offered(tables, offer.digest, caller, described))
+        except StoreError as error:
+            self._note_fault(error)
+            return False
+        except (msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError):
+            return False
+        self._offered[offer.digest] = now
+        return True
 
     def _wrote_all(self) -> bool:
         """Whether everything that waited is on disk."""
@@ -712,6 +751,10 @@ def open_recording(
     recording = Recording(opened, policy, owned=opened is not store, backlog=backlog)
     recording.note_policy("loaded", policy)
     return recording
+
+
+def _without_offer(told: Told) -> Told:
+    return told._replace(facts=replace(told.facts, offer=NO_OFFER))
 
 
 def _append(tables: Tables, bodies: Iterable[bytes]) -> None:
