@@ -205,7 +205,8 @@ async def _house(url: str, name: str, folder: Path, until: float, options: argpa
     router = _SHORT | HOUSES[name] | {"model_seconds": options.seconds}
     allow = [tool.name for tool in world.tools()] + ["code/edit"]
     limits = {name: {"minute": 0, "hour": 0, "burst": 0} for name in ("all", "caller")}
-    rules = {"allow": allow, "deny": [*DENIED, *_UNUSED], "write": "ask", "execute": "ask", "limits": limits}
+    word = "dry-run" if name == "careful" else "ask"
+    rules = {"allow": allow, "deny": [*DENIED, *_UNUSED], "write": word, "execute": word, "limits": limits}
     policy = {"policy": rules, "router": router}
     executor = Executor.open(
         folder, policy, tools=world.tools(), store="memory", ask=world.person, on_stage=world.stage

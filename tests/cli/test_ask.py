@@ -297,6 +297,10 @@ def test_a_tool_that_the_policy_forbids_is_named_with_the_line_that_allows_it(
     assert done.code == 1, done
     assert "error: nothing was done: send_email may be what this needs, but the policy does not allow it" in done.err
     assert '[policy] write = "ask"' in done.err
+    sends = choice("send_email", to="bo", text="lunch")
+    server.play(says(sends, sends, "I have sent it."))
+    done = ask("send an email to bo@example.org: lunch at one", "--route", "--tools", "posttools:TOOLS")
+    assert "`send_email` is none of the tools: the policy does not allow it; " in done.err
     server.play(says(NONE, "You are welcome."))
     assert ask("thanks a lot!", "--route", "--tools", "posttools:TOOLS").code == 0
 

@@ -178,6 +178,8 @@ def test_what_the_policy_does_not_allow_does_not_run_whatever_the_model_says(
     assert ("hunter2secret" in seen, "secret words" in seen) == (False, False)
     assert "net * 1.2" in (folder / "shop.py").read_text()
     assert "✓" not in done.err
+    assert (done.code, done.out) == (1, "I could not.\n")
+    assert "error: no complete answer: every tool call was refused, so nothing was found or done" in done.err
 
 
 def test_a_call_that_needs_a_person_waits_and_goes_on(

@@ -346,6 +346,7 @@ _NUDGE = (
 )
 _WAITING = "(A call waits for a person's approval: {ids}. Once it is approved, it is made.)"
 _LONGEST, _FEW_TOKENS = 200, 500
+_ALL_REFUSED = "every tool call was refused, so nothing was found or done"
 
 
 class Step(Struct, frozen=True):
@@ -506,6 +507,8 @@ def _why_not(result: LoopResult, tools: Watched) -> str:
             return "the model gave no answer"
         case _ if is_only_a_call(result.text, tools.gate):
             return "the model only wrote a tool call as text, and no answer"
+        case _ if result.outcomes and all(one.status == "refused" for one in result.outcomes):
+            return _ALL_REFUSED
         case _:
             return ""
 
@@ -547,7 +550,7 @@ def _quiet(_: Step) -> None:
 
 
 def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str) -> int:
-    answer = "" if why and result.stopped == "answer" else result.text
+    answer = "" if why not in ("", _ALL_REFUSED) and result.stopped == "answer" else result.text
     state = "answered" if not why else "waiting" if result.stopped == "waiting" else "failed"
     if options.json:
         say_json({

@@ -319,28 +319,35 @@ def not_allowed(options: Namespace) -> tuple[str, ...]:
     return tuple(name for name in executor.gate.catalog.tools if name not in usable)
 
 
+_LIKELY = 0.3
+"""From here on it is worth saying that a tool may be needed which the policy forbids."""
+
+
 def why_nothing_done(packet: Packet, options: Namespace) -> str:
     """Why a request that has ended came to nothing; empty where something was done, or nothing had to be."""
     routing = packet.tool_routing
     if packet.status.state == "waiting" or any(one.get("success") for one in results_of(packet)):
         return ""
+    forbidden = not_allowed(options)
     if routing.execution_status == "failed":
-        return packet.status.why or "no tool could be used"
-    if routing.selected_tool is not None or not (forbidden := not_allowed(options)):
+        why = packet.status.why or "no tool could be used"
+        named = next((name for name in forbidden if f"`{name}`" in why), None)
+        return why if named is None else f"{why}: {_forbidden(named, options)}"
+    if routing.selected_tool is not None or not forbidden:
         return ""
     judge = Router(load_tools(options.tools))
     text = request_of(packet)
     nearest = judge.candidates(text, 1)
-    if judge.needs_tool(text).answer == "none" or not nearest or nearest[0].name not in forbidden:
+    if judge.needs_tool(text).probability < _LIKELY or not nearest or nearest[0].name not in forbidden:
         return ""
-    name, known = nearest[0].name, local_tools(options)
-    line = line_to_add("allowlist", name, known.get(name) or ALL_EFFECTS)
-    return f"{name} may be what this needs, but the policy does not allow it{f'; {line}' if line else ''}"
+    return f"{nearest[0].name} may be what this needs, but {_forbidden(nearest[0].name, options)}"
 
 
-def local_tools(options: Namespace) -> dict[str, tuple[str, ...] | None]:
-    """The effects that the given functions declare."""
-    return {one.name: one.effects for one in map(local_tool, load_tools(options.tools))}
+def _forbidden(name: str, options: Namespace) -> str:
+    """That the policy does not allow one of the given functions, and what would."""
+    declared = {one.name: one.effects for one in map(local_tool, load_tools(options.tools))}
+    line = line_to_add("allowlist", name, declared.get(name) or ALL_EFFECTS)
+    return f"the policy does not allow it{f'; {line}' if line else ''}"
 
 
 def _are_functions(options: Namespace) -> bool:

@@ -457,7 +457,8 @@ async def _asked_again(trip: Trip, *, approves: bool) -> None:
     call = call_of(trip.packet)
     if approves and not await _takes_yes(trip):
         return
-    trip.packet = log_step(trip.packet, "tool_routing", "Asked again whether it is approved", start_step())
+    said = f"The user said yes{_named(trip)}" if approves else "Asked again whether it is approved"
+    trip.packet = log_step(trip.packet, "tool_routing", said, start_step())
     await _run(trip, call)
     if approves:
         await _approved(trip, call)
