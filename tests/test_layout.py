@@ -467,7 +467,7 @@ def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
 
 
 def test_a_hook_loads_nothing_that_only_another_call_or_another_process_needs(tmp_path: Path) -> None:
-    (tmp_path / "rightcall.toml").write_text("")
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
     event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}
     options = ["claude", "--policy", str(tmp_path / "rightcall.toml"), "--root", str(tmp_path)]
     judged = f"from rightcall.hosts.hooks.hook import judge_event, read_options; options = read_options({options!r})"

@@ -45,7 +45,7 @@ You can call these tools:
 get_weather: Get the weather forecast for a city.
 - city: string (Name of the city)
 - unit: "celsius" | "fahrenheit"
-- days?: number
+- days?: integer
 To call it, you reply like this:
 <tool_call>{"name":"get_weather","arguments":{"city":"<city>","unit":"celsius"}}</tool_call>
 
