@@ -101,7 +101,8 @@ def fields_of(tool: ToolText) -> Fields:
     choices: list[str] = []
     for name, schema in _arguments(tool.parameters):
         arguments.append((name, _text(schema.get("description"))))
-        choices += [value for value in as_list(schema.get("enum"))[:50] if isinstance(value, str)]
+        either = (schema, *filter(is_object, (*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf")))))
+        choices += [value for one in either for value in as_list(one.get("enum"))[:50] if isinstance(value, str)]
         if len(arguments) >= MOST_PARAMETERS:
             break
     return Fields(tool.name, _text(tool.description), tuple(arguments), tuple(choices))

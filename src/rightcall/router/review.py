@@ -29,6 +29,7 @@ from rightcall.router.packet import (
     budget_of,
     log_step,
     put,
+    request_of,
     results_of,
     start_step,
     with_routing,
@@ -260,13 +261,20 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     is_first = not any(True for _ in results_of(packet))
     if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
-    if detected.missing:
-        doubts.append(f"the request does not seem to say: {', '.join(detected.missing)}")
+    if missing := [name for name in detected.missing if _is_made_up(packet, selected, name)]:
+        doubts.append(f"the request does not seem to say: {', '.join(missing)}")
     if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
         doubts.append(f"{ranked[0].name} may be the better tool")
     if known.get("repairs") and known.get("repair", 1.0) < _SURE_REPAIR:
         doubts.append("the parameters were broken and had to be repaired: are they still what was meant?")
     return doubts
+
+
+def _is_made_up(packet: Packet, selected: SelectedTool, name: str) -> bool:
+    """Whether the call has a value of that name that does not stand in the request. What the first look missed was an
+    argument of the likeliest tool, and the model may have chosen another."""
+    value = selected.params.get(name)
+    return value is not None and str(value).casefold() not in request_of(packet).casefold()
 
 
 def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:
