@@ -2,7 +2,7 @@
 the span that follows it.
 
 detect ─┬─ none ─────────────────────────────────────────────────────────────▶ respond
-        ├─ ask ──────────────────────────────────────────────────────────────▶ respond (asks for what is missing)
+        ├─ ask, and no model to ask ─────────────────────────────────────────▶ respond (asks for what is missing)
         └─ call ─▶ find ─▶ select ─▶ review ─▶ decide ─▶ execute ─▶ inject ──┐
                      ▲        └─ none   │        └─ unsure ──▶ respond       │
                      └──────────────────┴────────────────── again, a few times
@@ -28,6 +28,7 @@ from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.notes import Confirmation, Routed
+from rightcall.router.choose import asks_back
 from rightcall.router.packet import (
     RESULT,
     SAID,
@@ -105,12 +106,17 @@ class Trip:
                 await self.execute()
 
     def _ask_for_what_is_missing(self) -> None:
-        """Where the model has chosen nothing either, what was seen without one is believed: a value is missing."""
+        """A model that chose no tool is believed, also that it has to know more. What was seen without one counts only
+        where no model gave a choice that can be used."""
         packet, routing = self.packet, self.packet.tool_routing
-        found = packet.intent.detected
-        if found is None or (found.answer, found.sure) != ("ask", True) or has_spoken(packet):
+        if routing.selected_tool is not None or routing.reinjection_count:
             return
-        if routing.selected_tool is None and not routing.reinjection_count:
+        if routing.execution_status == "failed":
+            found = packet.intent.detected
+            asks = found is not None and (found.answer, found.sure) == ("ask", True) and not has_spoken(packet)
+        else:
+            asks = asks_back(routing.selection_reasoning)
+        if asks:
             packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
             self.packet = with_state(with_routing(packet, execution_status="pending"), "processing")
 
@@ -534,9 +540,9 @@ def _anew(packet: Packet, said: str | None) -> Packet:
     if said is not None:
         packet = with_field(packet, DataField(SAID, said, "user_message", "user"))
     routing = replace(
-        packet.tool_routing, selected_tool=None, alternative_tools=(), review_approved=None, review_confidence=0.0,
-        review_reasoning="", confidence=0.0, evidence={}, execution_status="pending", execution_result=None,
-        approval=None, candidates=(), routing_requested=False,
+        packet.tool_routing, selected_tool=None, alternative_tools=(), selection_reasoning="", review_approved=None,
+        review_confidence=0.0, review_reasoning="", confidence=0.0, evidence={}, execution_status="pending",
+        execution_result=None, approval=None, candidates=(), routing_requested=False,
     )  # fmt: skip
     return with_state(replace(packet, tool_routing=routing), "processing")
 
