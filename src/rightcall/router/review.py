@@ -3,7 +3,9 @@
 A review that fails, or that cannot be read to the letter, is no review: then nothing runs.
 """
 
-from collections.abc import Awaitable, Callable
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.json.marks import is_object
+from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
@@ -261,7 +263,8 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     is_first = not any(True for _ in results_of(packet))
     if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
-    if missing := [name for name in detected.missing if _is_made_up(packet, selected, name)]:
+    missing = _made_up(request_of(packet), selected.params, detected.missing)
+    if missing and (is_first or not only_reads(tool)):  # what is read next may stand in the result
         doubts.append(f"the request does not seem to say: {', '.join(missing)}")
     if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
         doubts.append(f"{ranked[0].name} may be the better tool")
@@ -270,11 +273,42 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     return doubts
 
 
-def _is_made_up(packet: Packet, selected: SelectedTool, name: str) -> bool:
-    """Whether the call has a value of that name that does not stand in the request. What the first look missed was an
-    argument of the likeliest tool, and the model may have chosen another."""
-    value = selected.params.get(name)
-    return value is not None and str(value).casefold() not in request_of(packet).casefold()
+def _made_up(request: str, params: dict[str, Any], missed: Sequence[str]) -> list[str]:
+    """Of the arguments that were missed without a model, those to which the call gives a value that is not in the
+    request. What stands there once serves one argument.
+
+    >>> _made_up("Order 5 of A7 in 2026 for 2.50", {"sku": "a7", "size": 5.0, "price": 2}, ["sku", "size", "price"])
+    ['price']
+    >>> _made_up("Order 5 of A7", {"days": 5, "size": 5, "box": {"of": ["A7"], "in": None}}, ["days", "box", "city"])
+    ['days']
+    """
+    said, made_up, used = request.casefold(), list[str](), Counter[str]()
+    for name in sorted(params, key=missed.__contains__):  # what was seen has its values first
+        texts = _texts_in(params[name])
+        if name in missed and any(_count_in(said, text) <= used[text] for text in texts):
+            made_up.append(name)
+        used.update(texts)
+    return made_up
+
+
+def _texts_in(value: Any) -> list[str]:
+    """Every text and number in a value, as a request would write it."""
+    found: list[str] = []
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if is_object(one):
+            rest += one.values()
+        elif is_list(one):
+            rest += one
+        elif one is not None:
+            found.append(str(int(one) if isinstance(one, float) and one.is_integer() else one).strip().casefold())
+    return [text for text in found if text]
+
+
+def _count_in(request: str, text: str) -> int:
+    """How often a text stands in a request by itself, and not as part of a word, a number or a date."""
+    return len(re.findall(rf"(?<!\w)(?<!\d[.,:/-]){re.escape(text)}(?!\w)(?![.,:/-]\d)", request))
 
 
 def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:
