@@ -31,6 +31,7 @@ from rightcall.cli.terminal import tell
 from rightcall.errors import RightCallError
 from rightcall.gate.records import json_text
 from rightcall.policy.settings import Policy
+from rightcall.router.choose import with_question
 from rightcall.router.packet import Packet, log_step, start_step, with_state
 from rightcall.router.respond import plain_answer, question_for, waiting_for, what_is_missing
 from rightcall.router.router import Router
@@ -149,7 +150,9 @@ async def _decide_only(router: RouterAsGiven, text: str) -> Packet:
     if router.settings.enabled and packet.tool_routing.routing_requested and packet.tool_routing.candidates:
         packet = await router.select(packet)
         if packet.tool_routing.routing_requested:
-            packet = router.decide(await router.review(packet))
+            return router.decide(await router.review(packet))
+        if packet.tool_routing.execution_status != "failed":  # else that is what must be told here
+            packet = with_question(packet)
     return packet
 
 

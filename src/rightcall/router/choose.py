@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.json import decode, encode
+from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
@@ -26,6 +27,7 @@ from rightcall.router.packet import (
     SelectedTool,
     Taken,
     budget_of,
+    has_spoken,
     log_step,
     put,
     results_of,
@@ -347,6 +349,22 @@ _MISSING = re.compile(
     r"|\bneeds? (?:to know|more (?:information|details?))\b|\b(?:to|must|should|have to|has to) ask\b"
 )
 _COMPLETE = re.compile(r"\btools?\b|\bnothing\b|\bnot (?:missing|unclear|ambiguous)\b")
+
+
+def with_question(packet: Packet) -> Packet:
+    """Where no tool was chosen, the user may have to be asked for more. The model that chose none is believed, also if
+    it has to know more. What was seen without one counts only where no model gave a choice that can be used."""
+    routing, found = packet.tool_routing, packet.intent.detected
+    if routing.selected_tool is not None or routing.reinjection_count:
+        return packet
+    if routing.execution_status == "failed":
+        asks = found is not None and (found.answer, found.sure) == ("ask", True) and not has_spoken(packet)
+    else:
+        asks = asks_back(routing.selection_reasoning)
+    if not asks:
+        return packet
+    packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
+    return with_state(with_routing(packet, execution_status="pending"), "processing")
 
 
 def asks_back(reasoning: str) -> bool:

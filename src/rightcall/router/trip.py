@@ -28,7 +28,7 @@ from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.notes import Confirmation, Routed
-from rightcall.router.choose import asks_back
+from rightcall.router.choose import with_question
 from rightcall.router.packet import (
     RESULT,
     SAID,
@@ -41,7 +41,6 @@ from rightcall.router.packet import (
     Taken,
     ToolExecutionResult,
     budget_of,
-    has_spoken,
     log_step,
     start_step,
     with_field,
@@ -86,7 +85,7 @@ class Trip:
             if self.packet.tool_routing.routing_requested:
                 await self.step("find")
                 await self.route()
-                self._ask_for_what_is_missing()
+                self.packet = with_question(self.packet)
         async with aclosing(self.answer()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -104,21 +103,6 @@ class Trip:
                 self.router.clearances.reviewed(call, self.packet)
                 self.packet = self.router.decide(self.packet)
                 await self.execute()
-
-    def _ask_for_what_is_missing(self) -> None:
-        """A model that chose no tool is believed, also that it has to know more. What was seen without one counts only
-        where no model gave a choice that can be used."""
-        packet, routing = self.packet, self.packet.tool_routing
-        if routing.selected_tool is not None or routing.reinjection_count:
-            return
-        if routing.execution_status == "failed":
-            found = packet.intent.detected
-            asks = found is not None and (found.answer, found.sure) == ("ask", True) and not has_spoken(packet)
-        else:
-            asks = asks_back(routing.selection_reasoning)
-        if asks:
-            packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
-            self.packet = with_state(with_routing(packet, execution_status="pending"), "processing")
 
     async def execute(self) -> None:
         """Run what is cleared, and take its result in."""
