@@ -399,6 +399,11 @@ def call_of(packet: Packet) -> bytes:
     return _bytes((packet.header.packet_id, packet.header.caller, selected.tool_name, selected.params))
 
 
+def definition_of(tool: Tool) -> bytes:
+    """What a tool says it is and does."""
+    return _bytes((tool.description, tool.schema, sorted(tool.effects)))
+
+
 def _judgement(packet: Packet) -> bytes:
     """All that a decision is made of besides the call."""
     routing = packet.tool_routing
