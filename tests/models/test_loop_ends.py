@@ -167,6 +167,19 @@ def test_an_id_in_another_callers_conversation_makes_nothing_run(loops: Loops) -
             assert (done.outcomes, (loops.folder / "a.txt").exists()) == ((), False)
 
 
+@pytest.mark.promise("A-04", "P-06")
+def test_a_conversation_may_hold_more_words_like_ids_than_a_question_to_the_store_may(tmp_path: Path) -> None:
+    policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
+    with Executor.open_sync(tmp_path, policy, tools=writing(tmp_path), code=False) as executor:
+        save = written("file/save", path="a.txt", text="hello")
+        result = run_loop_sync(ScriptedModel([save]), executor, "Save hello.", caller="teacher")
+        (asked,) = executor.waiting()
+        executor.answer(asked.id, "approved", by="ann", digest=asked.digest)
+        result.messages.append({"role": "user", "content": " ".join(f"{number:08x}" for number in range(260_000))})
+        done = run_loop_sync(ScriptedModel(["It is saved."]), executor, result, caller="teacher")
+    assert (done.stopped, (tmp_path / "a.txt").read_text()) == ("answer", "hello")
+
+
 def test_a_round_in_which_only_some_calls_wait_goes_on(loops: Loops) -> None:
     loops.policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
     loops.tools += writing(loops.folder)
