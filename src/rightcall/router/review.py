@@ -3,7 +3,8 @@
 A review that fails, or that cannot be read to the letter, is no review: then nothing runs.
 """
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -261,7 +262,10 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     is_first = not any(True for _ in results_of(packet))
     if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
-    if missing := [name for name in detected.missing if _is_made_up(packet, selected, name)]:
+    names: Iterable[str] = detected.missing
+    if names and not only_reads(tool) and selected.params.keys().isdisjoint(names):
+        names = selected.params  # the model has chosen another tool than the one that was looked at
+    if missing := [name for name in names if _is_made_up(packet, selected, name)]:
         doubts.append(f"the request does not seem to say: {', '.join(missing)}")
     if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
         doubts.append(f"{ranked[0].name} may be the better tool")
@@ -274,7 +278,19 @@ def _is_made_up(packet: Packet, selected: SelectedTool, name: str) -> bool:
     """Whether the call has a value of that name that does not stand in the request. What the first look missed was an
     argument of the likeliest tool, and the model may have chosen another."""
     value = selected.params.get(name)
-    return value is not None and str(value).casefold() not in request_of(packet).casefold()
+    return value is not None and not _is_said(str(value), request_of(packet))
+
+
+def _is_said(value: str, request: str) -> bool:
+    """Whether a value stands in a request, by itself: not as a part of another word, or as the end of a sentence.
+
+    >>> [_is_said(value, "Delete the file Notes.txt.") for value in ("notes.txt", "note", ".", "")]
+    [True, False, False, False]
+    """
+    wanted, said = value.casefold().strip(), request.casefold()
+    if not any(map(str.isalnum, wanted)):
+        return wanted in said.split()
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", said, re.ASCII) is not None
 
 
 def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:
