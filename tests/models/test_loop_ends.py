@@ -128,6 +128,8 @@ def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(lo
         executor.answer(approval, "approved", by="ann", digest=asked.digest)
     other = loops([save, "It waits."], result.messages)
     assert other.stopped == "waiting"  # without its context it is another conversation, to which nobody said yes
+    none = loops(["I may use no tools."], result, rounds=0)
+    assert (none.outcomes, (loops.folder / "a.txt").exists()) == ((), False)
     again = loops(["It is saved."], result)
     assert (again.stopped, again.text, again.approvals) == ("answer", "It is saved.", ())
     assert (loops.folder / "a.txt").read_text() == "hello"
