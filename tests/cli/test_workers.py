@@ -102,6 +102,19 @@ def test_a_question_may_be_answered_at_another_worker(server: Server) -> None:
     assert again.json != got.json, "the state counts once"
 
 
+@pytest.mark.promise("P-14")
+def test_what_a_server_logs_of_a_call_reaches_no_client_of_another_worker(server: Server) -> None:
+    first, second = server.at_each().values()
+    mine, theirs = first.initialize(), second.initialize()
+    listening = server.connect()
+    stream = listening.listen(theirs)
+    assert b"log my secret" in first.call("tools_echo", {"text": "log my secret"}, mine).body
+    own = second.call("tools_echo", {"text": "log theirs"}, theirs).body  # behind what was logged before
+    assert (own.count(b"log theirs"), b"secret" in own) == (2, False)
+    assert second.delete(theirs).status == 200
+    assert b"secret" not in stream.read()
+
+
 def test_balancers_are_told_without_a_token_and_nothing_secret(server: Server) -> None:
     for path, status in (("/health/live", "ok"), ("/health/ready", "ready")):
         got = request("GET", server.told["address"], path)

@@ -128,6 +128,8 @@ def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(lo
         executor.answer(approval, "approved", by="ann", digest=asked.digest)
     other = loops([save, "It waits."], result.messages)
     assert other.stopped == "waiting"  # without its context it is another conversation, to which nobody said yes
+    none = loops(["I may use no tools."], result, rounds=0)
+    assert (none.outcomes, (loops.folder / "a.txt").exists()) == ((), False)
     again = loops(["It is saved."], result)
     assert (again.stopped, again.text, again.approvals) == ("answer", "It is saved.", ())
     assert (loops.folder / "a.txt").read_text() == "hello"
@@ -165,6 +167,19 @@ def test_an_id_in_another_callers_conversation_makes_nothing_run(loops: Loops) -
         for caller, context in (("student", result.context), ("teacher", "another")):
             done = run_loop_sync(ScriptedModel(["No."]), executor, said, caller=caller, context=context)
             assert (done.outcomes, (loops.folder / "a.txt").exists()) == ((), False)
+
+
+@pytest.mark.promise("A-04", "P-06")
+def test_a_conversation_may_hold_more_words_like_ids_than_a_question_to_the_store_may(tmp_path: Path) -> None:
+    policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
+    with Executor.open_sync(tmp_path, policy, tools=writing(tmp_path), code=False) as executor:
+        save = written("file/save", path="a.txt", text="hello")
+        result = run_loop_sync(ScriptedModel([save]), executor, "Save hello.", caller="teacher")
+        (asked,) = executor.waiting()
+        executor.answer(asked.id, "approved", by="ann", digest=asked.digest)
+        result.messages.append({"role": "user", "content": " ".join(f"{number:08x}" for number in range(260_000))})
+        done = run_loop_sync(ScriptedModel(["It is saved."]), executor, result, caller="teacher")
+    assert (done.stopped, (tmp_path / "a.txt").read_text()) == ("answer", "hello")
 
 
 def test_a_round_in_which_only_some_calls_wait_goes_on(loops: Loops) -> None:

@@ -249,6 +249,35 @@ def test_what_was_measured_overrules_no_model_that_wants_no_tool(
     assert f"something is missing: {asked_for} " in told or asked_for is None
 
 
+@pytest.mark.parametrize(
+    ("tool", "value", "missing", "doubted"),
+    [
+        ("erase", "tasks", "what", False),
+        ("erase", "Small Tasks", "what", False),
+        ("erase", "mall", "what", True),  # a part of a word
+        ("erase", ".", "what", True),  # the end of a sentence
+        ("erase", "", "what", True),
+        ("erase", "moon", "what", True),
+        ("erase", "moon", "target", True),  # the argument of another tool, which was thought of first
+        ("erase", "tasks", "target", False),
+        ("look", "moon", "target", False),
+    ],
+)
+def test_what_the_request_does_not_say_is_a_doubt_however_it_is_put(
+    tool: str, value: str, missing: str, doubted: bool
+) -> None:
+    here = Effects()
+    model = ScriptedModel([choice(tool, what=value), SURE, NONE], then="Words.")
+    lacking = Intent("ask", 0.9, sure=False, missing=(missing,))
+
+    async def main() -> None:
+        async with Router(here.tools, model, policy=EVERYTHING, needs_tool=lambda *_: lacking) as router:
+            await router.answer("Please call off the small tasks.")
+
+    asyncio.run(main())
+    assert ("the request does not seem to say: what" in model.asked[1].said) is doubted
+
+
 def _named(number: int) -> dict[str, Any]:
     about = {"type": "object", "properties": {"x": {"type": "string"}}}
     return {"name": f"tool_{number:03}", "description": f"Does thing number {number}.", "parameters": about}

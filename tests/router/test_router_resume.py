@@ -226,9 +226,10 @@ def test_an_approval_of_another_call_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("T-05")
-def test_what_a_person_says_yes_to_is_checked_by_the_gate_again(tmp_path: Path) -> None:
+def test_what_waits_for_an_approval_is_checked_by_the_gate_again(tmp_path: Path) -> None:
     store = MemoryStore()
     packet = saved(Shop(tmp_path, store=store), tmp_path, [choice(), UNAPPROVED])
+    packet = with_routing(packet, execution_status="awaiting_approval", approval="0123abcd")
     shop = Shop(tmp_path, store=store)
 
     @shop.executor.tool(effects=["read"])
@@ -236,7 +237,7 @@ def test_what_a_person_says_yes_to_is_checked_by_the_gate_again(tmp_path: Path) 
         """The weather of a place."""
         shop.trace.append(place)
 
-    done = resumed(shop, packet, [WORDS], "yes")
+    done = resumed(shop, packet, [WORDS])
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
     assert "does not match" in done.packet.status.why
 

@@ -124,6 +124,7 @@ def test_a_no_takes_back_what_was_shown() -> None:
 
 SENDS = '{"selected_tool": "send", "params": {"to": "bo"}, "reasoning": "It fits.", "confidence": 0.9}'
 ASKS = {"policy": {"write": "ask"}}
+ASKS_FOR_SEND = {"policy": {"write": "ask", "allow": ["send"]}}
 
 
 class Post:
@@ -138,6 +139,7 @@ class Post:
             self.sent.append(to)
             return "sent"
 
+        self.send = send
         self.router = Router([send], ScriptedModel([SENDS, review], then=NONE), policy=ASKS)
 
     def answer(self, *yes: str, change: Any = None) -> Packet:
@@ -198,6 +200,85 @@ def test_a_yes_is_an_approval_of_the_call_that_was_shown_alone() -> None:
     assert "digest" in done.status.why
     assert not is_shown_whole({"to": "x" * 5000})
     assert is_shown_whole({"to": "x" * 500})
+
+
+@pytest.mark.promise("P-06", "P-14")
+@pytest.mark.parametrize(("caller", "context"), [("bob", "bobs"), ("default", "another chat")])
+def test_a_yes_is_no_approval_of_the_same_call_by_another_caller_or_in_another_conversation(
+    tmp_path: Path, caller: str, context: str
+) -> None:
+    post = Post(SURE)
+
+    async def main() -> str:
+        async with Executor.open(tmp_path, ASKS_FOR_SEND, tools=[post.send], code=False) as executor:
+            theirs = await executor.run({"name": "send", "arguments": {"to": "bo"}}, caller, context=context)
+            assert theirs.decision is not None
+            router = Router(executor, ScriptedModel([SENDS, SURE], then=NONE))
+            packet = (await router.answer("send an email to bo")).packet
+            forged = replace(packet, tool_routing=replace(packet.tool_routing, approval=theirs.decision.approval))
+            done = (await router.resume(forged, "yes", by="ann")).packet
+            again = await executor.run({"name": "send", "arguments": {"to": "bo"}}, caller, context=context)
+            assert (done.tool_routing.execution_status, again.status) == ("awaiting_approval", "waiting")
+            return done.status.why
+
+    assert asyncio.run(main()) == "that approval is for another caller or another conversation"
+    assert post.sent == []
+
+
+@pytest.mark.promise("P-06", "P-08", "T-11")
+@pytest.mark.parametrize("word", ["ask", "allow"])
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_yes_is_none_to_a_tool_that_has_changed_since_it_was_shown(tmp_path: Path, word: str, kind: str) -> None:
+    ran: list[str] = []
+
+    def sender(name: str, about: str) -> Any:
+        def send(to: str) -> str:
+            ran.append(f"{name} {to}")
+            return "sent"
+
+        send.__doc__ = about
+        return tool(effects=["write"])(send)
+
+    async def main(about: str) -> str:
+        store = "memory" if kind == "memory" else None
+        policy = {"policy": {"write": word, "allow": ["send"]}}
+        tools = [sender("one", "Send an email.")]
+        async with Executor.open(tmp_path, policy, tools=tools, store=store, code=False) as executor:
+            router = Router(executor, ScriptedModel([SENDS, UNSURE], then=NONE))
+            packet = (await router.answer("send an email to bo")).packet
+            assert packet.tool_routing.execution_status == "awaiting_confidence"
+            executor.register(sender("other", about))
+            return (await router.resume(packet, "yes", by="ann")).packet.tool_routing.execution_status
+
+    assert asyncio.run(main("Empty a mailbox.")) == "skipped"
+    assert ran == []
+    assert asyncio.run(main("Send an email.")) == "executed"
+    assert ran == ["other bo"]
+
+
+@pytest.mark.promise("P-06", "T-11")
+def test_a_yes_before_anybody_looked_at_the_file_does_not_approve_the_change_of_it(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    file = tmp_path / "docs" / "a.md"
+    saves = (
+        '{"selected_tool": "file/save", "params": {"path": "docs/a.md", "content": "new"}, "reasoning": "It fits.", '
+        '"confidence": 0.9}'
+    )
+    policy = {"policy": {"write": "ask", "allow": ["file/save"]}, "write": {"folders": ["docs"]}}
+
+    async def main() -> list[str]:
+        async with Executor.open(tmp_path, policy, store="memory", code=True) as executor:
+            router = Router(executor, ScriptedModel([saves, UNSURE], then=NONE))
+            packet = (await router.answer("save new to docs/a.md")).packet
+            file.write_text("work of somebody else")
+            early = (await router.resume(packet, "yes", by="ann")).packet
+            assert "see what it would change" in early.status.why
+            assert file.read_text() == "work of somebody else"
+            late = (await router.resume(early, "yes", by="ann")).packet
+            return [one.tool_routing.execution_status for one in (packet, early, late)]
+
+    assert asyncio.run(main()) == ["awaiting_confidence", "awaiting_approval", "executed"]
+    assert file.read_text() == "new"
 
 
 class Llama:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -358,13 +359,29 @@ def test_tools_that_are_long_or_hold_a_secret_are_not_kept(more: dict[str, Any])
     assert [read_call(entry.body).definition for entry in entries(store)] == [""]
 
 
-def test_a_client_with_other_tools_each_time_does_not_fill_the_store() -> None:
+def test_a_client_with_other_tools_each_time_does_not_fill_the_store_nor_take_the_room_of_others() -> None:
     store = MemoryStore()
     with recording(store) as found:
         for number in range(80):
-            found.told(facts("look", offer=offer_of(number)))
-    assert len(offers(store)) == 64
+            found.told(facts("look", offer=offer_of(number), caller="eve"))
+        for number in range(80, 160):
+            found.told(facts("look", offer=offer_of(number), caller=f"anna{number}"))
+    assert Counter(one["caller"] == "eve" for one in offers(store)) == {True: 32, False: 32}
     assert sum(bool(read_call(entry.body).definition) for entry in entries(store)) == 64
+
+
+def test_tools_that_are_not_kept_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def described(offer: Offer, redactor: Any) -> str:
+        looked.append(offer.digest)
+        return ""
+
+    monkeypatch.setattr("rightcall.server.recording._described", described)
+    with recording(MemoryStore()) as found:
+        for _ in range(20):
+            found.told(facts("look0", offer=offer_of()))
+    assert looked == [offer_of().digest]
 
 
 @pytest.mark.parametrize("lose", ["prune", "erase"])

@@ -49,6 +49,9 @@ def _called(folder: Path, name: str, arguments: dict[str, Any]) -> dict[str, Any
             return {"content": [{"type": "text", "text": (folder / "going").read_text()}]}
         case "save":
             return {"content": [], "structuredContent": {"saved": arguments["text"]}}
+    if arguments["text"].startswith("log "):
+        told = {"level": "info", "data": arguments["text"]}
+        _say({"jsonrpc": "2.0", "method": "notifications/message", "params": told})
     return {"content": [{"type": "text", "text": arguments["text"]}]}
 
 

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TextIO
 
-from rightcall import lighten
-
 __all__ = ["CLOSED_PIPE", "COMMANDS", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main", "suffix_of"]
 
 COMMANDS: Final = {
@@ -108,6 +106,8 @@ def main(argv: list[str] | None = None) -> int:
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not in the background of a shell
     if hears:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from rightcall import lighten  # late, as all that is ours: see `_hook`
+
     lighten()
     from rightcall.cli.terminal import Ending
 
@@ -129,18 +129,25 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _hook(arguments: list[str]) -> int | None:
-    """A host waits for it, at every call: nothing else is loaded. None where these words start no hook."""
+    """A host waits for it, at every call: nothing else is loaded. None where these words start no hook. Whatever
+    happens, also in the middle of an upgrade: hosts take any code but this one as leave to run the call."""
     try:
-        from rightcall.hosts.hooks.hook import alone, is_hook
+        try:
+            from rightcall.hosts.hooks.hook import alone, is_hook
 
-        if not is_hook(arguments):
-            return None
-        gc.disable()
-        return alone(arguments[1:])
-    except KeyboardInterrupt:  # before it had begun
-        from rightcall.hosts.hooks.hook import answer_interrupted, is_hook
+            if not is_hook(arguments):
+                return None
+            gc.disable()
+            return alone(arguments[1:])
+        except KeyboardInterrupt:  # before it had begun
+            from rightcall.hosts.hooks.hook import answer_interrupted, is_hook
 
-        return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
+            return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
+    except BaseException as fault:  # noqa: BLE001 - it could not even be loaded
+        told = f"rightcall hook: it cannot be started ({type(fault).__name__}: {fault}); install RightCall again\n"
+        os.write(2, told.encode("utf-8", "replace"))
+        observes = any(word.removeprefix("--mode=") in ("observe", "warn") for word in arguments)
+        return REFUSED if observes else USAGE
 
 
 def _describe_failure(error: OSError) -> str:

@@ -363,9 +363,9 @@ class Executor:
         for a conversation that goes on. What waits, was denied, has expired or was used is left alone."""
         import asyncio  # late, as everywhere here
 
-        now, within, store = self.store.clock.now(), self._hidden(context), self.store
-        found = await asyncio.to_thread(store.look, lambda tables: tables.approvals("approved", ids=ids))
-        mine = [one for one in found if (one.kind, one.caller, one.context) == ("call", caller, within)]
+        own, now, store = ("call", caller, self._hidden(context)), self.store.clock.now(), self.store
+        found = await asyncio.to_thread(store.look, lambda tables: tables.approvals("approved"))
+        mine = [one for one in found if one.id in ids and (one.kind, one.caller, one.context) == own]
         outcomes: list[Outcome] = []
         for one in sorted(mine, key=lambda one: one.asked_at):
             if one.expires_at > now and one.canonical:

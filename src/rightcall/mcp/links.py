@@ -484,6 +484,10 @@ class ProcessLink(asyncio.SubprocessProtocol):
             raise ServerGone(f"`{escaped(server.command[0], 200)}` cannot be started: {escaped(told, 200)}") from None
         self._input = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
 
+    @property
+    def name(self) -> str:
+        return self._server.name
+
     def share_input(self, shared: Callable[[asyncio.WriteTransport, int], asyncio.WriteTransport]) -> None:
         """Others write to it as well: from now on through what is made of its pipe. Only where `open` has returned."""
         if self._input is not None and isinstance(self._transport, _Child):

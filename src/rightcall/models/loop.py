@@ -168,7 +168,8 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
     def ended(stopped: Stopped, text: str, rounds: int, error: str | None = None) -> LoopResult:
         return LoopResult(text, messages, tuple(outcomes), rounds, stopped, context, error, turns, tool_turns)
 
-    if ids := frozenset(_ID.findall(" ".join(str(message.get("content")) for message in messages))):
+    ids = frozenset(_ID.findall(" ".join(str(message.get("content")) for message in messages)))
+    if ids and rounds:  # 0: no tools at all
         outcomes += yield Use(ids)
         if outcomes:
             messages[-1:] = _with_results(messages[-1], outcomes)

@@ -263,7 +263,10 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     is_first = not any(True for _ in results_of(packet))
     if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
-    missing = _made_up(request_of(packet), selected.params, detected.missing)
+    names = detected.missing
+    if names and not only_reads(tool) and selected.params.keys().isdisjoint(names):
+        names = tuple(selected.params)  # the model has chosen another tool than the one that was looked at
+    missing = _made_up(request_of(packet), selected.params, names)
     if missing and (is_first or not only_reads(tool)):  # what is read next may stand in the result
         doubts.append(f"the request does not seem to say: {', '.join(missing)}")
     if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
@@ -303,12 +306,19 @@ def _texts_in(value: Any) -> list[str]:
             rest += one
         elif one is not None:
             found.append(str(int(one) if isinstance(one, float) and one.is_integer() else one).strip().casefold())
-    return [text for text in found if text]
+    return found
 
 
 def _count_in(request: str, text: str) -> int:
-    """How often a text stands in a request by itself, and not as part of a word, a number or a date."""
-    return len(re.findall(rf"(?<!\w)(?<!\d[.,:/-]){re.escape(text)}(?!\w)(?![.,:/-]\d)", request))
+    """How often a text stands in a request by itself, and not as part of a word, a number or a date, or as the end of a
+    sentence.
+
+    >>> [_count_in("delete notes.txt of 2026-11-18.", text) for text in ("notes.txt", "note", "11", ".", "")]
+    [1, 0, 0, 0, 0]
+    """
+    if not any(map(str.isalnum, text)):
+        return request.split().count(text)
+    return len(re.findall(rf"(?a)(?<!\w)(?<!\d[.,:/-]){re.escape(text)}(?!\w)(?![.,:/-]\d)", request))
 
 
 def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:
@@ -431,6 +441,11 @@ def call_of(packet: Packet) -> bytes:
     if selected is None:
         return b""
     return _bytes((packet.header.packet_id, packet.header.caller, selected.tool_name, selected.params))
+
+
+def definition_of(tool: Tool) -> bytes:
+    """What a tool says it is and does."""
+    return _bytes((tool.description, tool.schema, sorted(tool.effects)))
 
 
 def _judgement(packet: Packet) -> bytes:

@@ -44,7 +44,7 @@ from rightcall.router.packet import (
 )
 from rightcall.router.packets import arguments_of, new_packet
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
-from rightcall.router.review import SHOWN, Clearances, call_of, decide, marking, review
+from rightcall.router.review import SHOWN, Clearances, call_of, decide, definition_of, marking, review
 from rightcall.router.slots import FILLED, Values, filled_shares
 from rightcall.router.toolset import Hit, Toolset
 from rightcall.router.trip import (
@@ -323,7 +323,7 @@ class Router:
         asks = packet.tool_routing.execution_status == "awaiting_confidence"
         executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
-            call = call_of(packet) if asks else b""
+            call = self._shown(packet, call_of(packet)) if asks else b""
             SHOWN.show(packet, call)
             await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
 
@@ -335,7 +335,7 @@ class Router:
         executor = await self._tools.running()
         if executor is None:
             return "confirmed"
-        told, arguments = routed_note(packet, "confirmed", by), arguments_of(packet)
+        told, arguments, call = routed_note(packet, "confirmed", by), arguments_of(packet), self._shown(packet, call)
         if not isinstance(executor.store, MemoryStore):
             return await executor.confirm_routing(told, arguments, call)
         counts = SHOWN.confirm(packet, call)
@@ -343,12 +343,19 @@ class Router:
             await executor.note_routing(told, arguments, call)
         return counts
 
-    async def approve(self, packet: Packet, by: str) -> str | None:
-        """A person's yes to the call that a packet waits with, as an approval; returns why it is none."""
+    async def approve(self, packet: Packet, by: str, *, early: bool = False) -> str | None:
+        """A person's yes to the call that a packet waits with, as an approval; returns why it is none. `early`: it was
+        said before the approval was asked for."""
         from rightcall.router.trip import approve
 
         executor = await self._tools.running()
-        return None if executor is None else await approve(executor, packet, by)
+        return None if executor is None else await approve(executor, packet, by, early=early)
+
+    def _shown(self, packet: Packet, call: bytes) -> bytes:
+        """A packet's call as a person is asked about it: with the tool as it is now. A yes is to no other."""
+        selected = packet.tool_routing.selected_tool
+        tool = self._gate(packet).catalog.get(selected.tool_name) if call and selected is not None else None
+        return call + definition_of(tool) if tool is not None else call
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak

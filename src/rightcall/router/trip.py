@@ -457,26 +457,28 @@ async def _asked_again(trip: Trip, *, approves: bool) -> None:
 async def _approved(trip: Trip, call: bytes) -> None:
     """One yes is enough: where the policy asks a person about the call that was just said yes to, this is the answer.
     It is given as any other: to exactly this call, by a person with a name who may approve it."""
-    if trip.packet.tool_routing.execution_status == "awaiting_approval" and await _takes_yes(trip):
+    if trip.packet.tool_routing.execution_status == "awaiting_approval" and await _takes_yes(trip, early=True):
         trip.rounds -= 1
         await _run(trip, call)
 
 
-async def _takes_yes(trip: Trip) -> bool:
+async def _takes_yes(trip: Trip, *, early: bool = False) -> bool:
     """Whether the approval takes the person's yes; else that is told, and the call waits on."""
     from rightcall.router.respond import VAIN_YES  # late: a router without a model answers nothing
 
-    why = await trip.router.approve(trip.packet, trip.by)
+    why = await trip.router.approve(trip.packet, trip.by, early=early)
     if why is not None:
         trip.packet = with_state(trip.packet, "waiting", why)
         trip.packet = log_step(trip.packet, "tool_routing", f"{VAIN_YES}: {why}", start_step())
     return why is None
 
 
-async def approve(executor: Executor, packet: Packet, by: str) -> str | None:
+async def approve(executor: Executor, packet: Packet, by: str, *, early: bool = False) -> str | None:
     """Give a person's yes to the approval that a packet waits for; returns why it does not count. The digest is that of
-    the packet's own call, which the person was shown: an approval of any other call is not given by it."""
-    from rightcall.executor.question import is_cut_off  # late: only where a person is asked
+    the packet's own call, which the person was shown: an approval of any other call is not given by it, nor one of
+    another caller or conversation. A yes that is `early` came before anybody had looked at what the call changes, so
+    it is none to that."""
+    from rightcall.executor.question import details_of, is_cut_off  # late: only where a person is asked
     from rightcall.executor.request import canonical
     from rightcall.router.respond import is_shown_whole
 
@@ -484,10 +486,15 @@ async def approve(executor: Executor, packet: Packet, by: str) -> str | None:
     waits = await asyncio.to_thread(store.look, lambda tables: tables.approval(named)) if named else None
     if selected is None or waits is None or waits.status != "waiting":
         return None  # the executor knows what has become of it
+    if (waits.caller, waits.context) != (packet.header.caller, packet.header.packet_id):
+        return "that approval is for another caller or another conversation"
     if not by.strip():
         return NAMELESS
     if not is_shown_whole(selected.params) or is_cut_off(waits):
         return f"the call is too long to be shown here: see `rightcall approvals show {waits.id} --full`"
+    told = details_of(waits)
+    if early and (told.get("preview") or (waits.state and told.get("effects") != ["read"])):
+        return f"see what it would change with `rightcall approvals show {waits.id} --full`, then say yes again"
     if waits.kind != "call":
         return f"the {waits.kind} has changed, and that needs an approval of its own"
     try:

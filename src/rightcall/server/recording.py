@@ -393,10 +393,10 @@ _LONGEST_PAUSE = 5.0
 _LOOKING = 1.0
 """Seconds until it is looked again whether the store can be read, for `/health`."""
 _STOPPING = 10.0
-_MOST_OFFERED = 64
-"""Lists of tools that one process has the store keep."""
-_OFFERED_AGAIN = 86_400.0
 """Seconds in which what waits is still written when the server stops."""
+_MOST_OFFERED, _MOST_OF_ONE = 64, 32
+"""Lists of tools that one process has the store keep, and those of one caller."""
+_OFFERED_AGAIN = 86_400.0
 
 
 class State(Struct, frozen=True):
@@ -453,6 +453,10 @@ class Recording:
         """That callers used and that are not in the store yet."""
         self._offered: dict[str, float] = {}
         """Lists of tools that the store was told of, each with the moment."""
+        self._offers: Counter[str] = Counter()
+        """How many of them are a caller's."""
+        self._unkept: set[str] = set()
+        """Lists that were found not to be worth keeping: to look takes longer than to record a call."""
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -563,6 +567,7 @@ class Recording:
         """From now on calls pass under this policy, which may name further secrets."""
         self._settings = policy.settings
         self.redactor = Redactor(self.store.key(), policy.settings.audit.redact)
+        self._unkept = set()
         self.policy = policy.digest
 
     def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
@@ -656,21 +661,21 @@ class Recording:
         offer, now = facts.offer, monotonic()
         if offer.digest in self._offered and now - self._offered[offer.digest] < _OFFERED_AGAIN:
             return True
-        is_new = offer.digest not in self._offered
-        if not offer.digest or len(offer.tools) > LONGEST_OFFERED or (is_new and len(self._offered) >= _MOST_OFFERED):
+        is_new, caller = offer.digest not in self._offered, str(self.redactor.label(facts.caller or CALLER))
+        is_full = is_new and (len(self._offered) >= _MOST_OFFERED or self._offers[caller] >= _MOST_OF_ONE)
+        if not offer.digest or offer.digest in self._unkept or len(offer.tools) > LONGEST_OFFERED or is_full:
+            return False
+        described = _described(offer, self.redactor)
+        if not described:
+            self._unkept = {offer.digest, *(self._unkept if len(self._unkept) < _MOST_OFFERED else ())}
             return False
         try:
-            tools = functions(msgspec.json.decode(offer.tools))
-            if self.redactor.value(tools) != tools:
-                return False
-            described, caller = _encoded_json(tools).decode(), str(self.redactor.label(facts.caller or CALLER))
             self.store.later(lambda tables: note_offered(tables, offer.digest, caller, described))
         except StoreError as error:
             self._note_fault(error)
             return False
-        except (msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError):
-            return False
         self._offered[offer.digest] = now
+        self._offers[caller] += is_new
         return True
 
     def _wrote_all(self) -> bool:
@@ -751,6 +756,15 @@ def open_recording(
     recording = Recording(opened, policy, owned=opened is not store, backlog=backlog)
     recording.note_policy("loaded", policy)
     return recording
+
+
+def _described(offer: Offer, redactor: Redactor) -> str:
+    """A list of tools as the store keeps it; empty where it holds a secret, or cannot be read."""
+    try:
+        tools = functions(msgspec.json.decode(offer.tools))
+        return "" if redactor.value(tools) != tools else _encoded_json(tools).decode()
+    except (msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError):
+        return ""
 
 
 def _without_offer(told: Told) -> Told:

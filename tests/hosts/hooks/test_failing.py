@@ -2,6 +2,8 @@
 where a hook looks for the policy and for what others have learnt."""
 
 import os
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Thread
@@ -17,6 +19,7 @@ from rightcall.hosts.hooks.wires import answer_unjudged, reason_unsaid
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
+from support.cli import environment
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -220,3 +223,32 @@ def test_the_approval_that_is_printed_does_not_name_a_policy_that_was_only_found
         (waiting,) = hooks.door.store.look(lambda tables: tables.approvals("waiting"))
     assert f"`rightcall approvals approve {waiting.id} --root {clone}`" in told
     assert "--policy" not in told
+
+
+_BREAKS = """
+import sys
+
+class Broken:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {name!r}:
+            raise {fault}
+
+sys.meta_path.insert(0, Broken)
+"""
+
+
+@pytest.mark.promise("H-05")
+@pytest.mark.parametrize(("mode", "code"), [("", 2), ("--mode=observe", 1)])
+@pytest.mark.parametrize("fault", ["ImportError('half of an upgrade')", "SystemExit(0)"])
+@pytest.mark.parametrize("name", ["rightcall.hosts.hooks.hook", "rightcall.hosts.hooks.place", "zlib"])
+def test_a_hook_that_cannot_be_loaded_lets_nothing_pass(
+    tmp_path: Path, name: str, fault: str, mode: str, code: int
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_BREAKS.format(name=name, fault=fault))
+    words = [sys.executable, "-P", "-m", "rightcall", "hook", "claude", *filter(None, [mode])]
+    given = environment()
+    given["PYTHONPATH"] = os.pathsep.join((str(tmp_path), given["PYTHONPATH"]))
+    ended = subprocess.run(words, input=b"{}", cwd=tmp_path, env=given, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (code, b"")
+    assert ended.stderr.startswith(b"rightcall hook: it cannot be started (")

@@ -35,6 +35,13 @@ for line in sys.stdin:
         sys.exit(4)
     elif method == "tools/call" and params["name"] == "never":
         pass
+    elif method == "tools/call" and params["name"] in ("log", "log in a batch"):
+        told = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "secret"}}
+        print(json.dumps([told] if "batch" in params["name"] else told), flush=True)
+        say({"id": id, "result": {}})
+    elif method == "tools/call" and params["name"] == "ask":
+        say({"id": f"q{id}", "method": "elicitation/create", "params": {"message": "secret"}})
+        say({"id": id, "result": {}})
     elif method == "tools/call":
         token = (params.get("_meta") or {}).get("progressToken")
         say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
@@ -51,9 +58,11 @@ class Worker:
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.questions: list[str] = []
         self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def asked(self, method: str, params: Raw, cause: Cause | None) -> Answer:
+        self.questions.append(method)
         return success({})
 
     def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None:
@@ -139,6 +148,28 @@ def test_another_group_and_a_client_that_is_alone_have_processes_of_their_own(tm
 
     seen = run(tmp_path, test)
     assert [method for method, _, _ in seen].count("initialize") == 4
+
+
+@pytest.mark.promise("P-14")
+@pytest.mark.parametrize("name", ["log", "log in a batch", "ask"])
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_what_is_said_of_a_call_is_heard_by_its_worker_or_by_none(tmp_path: Path, name: str, is_busy: bool) -> None:
+    async def test(join: Any) -> None:
+        (one, first), (two, second) = await join("w1"), await join("w2")
+        waiting = asyncio.ensure_future(call(one, "never", Asking())) if is_busy else None
+        await asyncio.sleep(0)
+        await call(two, name, Asking())
+        await one.request("resources/subscribe", {"uri": "a:b"}, 20)  # behind whatever the first was told
+        assert [len(at.heard + at.questions) for at in (first, second)] == [0, 0 if is_busy else 1]
+        if waiting is not None:  # what is cancelled is waited for no longer
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            await one.request("resources/unsubscribe", {"uri": "a:b"}, 20)
+            await call(two, name, Asking())
+            assert [len(at.heard + at.questions) for at in (first, second)] == [0, 1]
+
+    seen = run(tmp_path, test)
+    assert [method for method, _, _ in seen].count("notifications/cancelled") == is_busy
 
 
 def test_a_process_that_ends_is_told_to_all_and_started_for_the_next(tmp_path: Path) -> None:

@@ -534,12 +534,16 @@ _TASKS: Final = frozenset(("tasks/get", "tasks/result", "tasks/cancel", "tasks/l
 
 
 class Questions:
-    """`began` says who began a task at a server; `alone`: only one client will ever come."""
+    """`began` says who began a task at a server; `alone`: only one client will ever come; `others`: other workers use
+    the same processes."""
 
-    def __init__(self, news: News, began: Callable[[Upstream, str], Client | None], *, alone: bool) -> None:
+    def __init__(
+        self, news: News, began: Callable[[Upstream, str], Client | None], *, alone: bool, others: bool = False
+    ) -> None:
         self._news = news
         self._began = began
         self._alone = alone
+        self._others = others and not alone
         self._callers: set[str] = set()
         self._met = asyncio.Event()
         self._run_by: dict[tuple[str, str], Client] = {}
@@ -556,9 +560,14 @@ class Questions:
     def gone(self, client: Client) -> None:
         self._run_by = {key: one for key, one in self._run_by.items() if one is not client}
 
-    @property
-    def only(self) -> Client | None:
+    def is_shared(self, upstream: Upstream) -> bool:
+        """Whether clients of other workers use the same process."""
+        return self._others and bool(upstream.server.command)
+
+    def only(self, upstream: Upstream) -> Client | None:
         """The one client to whom all that is said unasked can be told, since there never was another caller."""
+        if self.is_shared(upstream):
+            return None
         sessions = self._news.sessions
         return next(iter(sessions)) if len(sessions) == 1 and len(self._callers) <= 1 else None
 
@@ -568,7 +577,7 @@ class Questions:
             return success({})
         told = mapping(value(params))
         if method in _TASKS:
-            return await self._ask_runner(upstream.name, method, params or Raw(b"{}"), told)
+            return await self._ask_runner(upstream, method, params or Raw(b"{}"), told)
         capability = _ASKED.get(method)
         if capability is None:
             return failed_result(METHOD_NOT_FOUND, "Method not found", method)
@@ -577,17 +586,17 @@ class Questions:
             if not exchange.can(capability):
                 return failed_result(METHOD_NOT_FOUND, f"the client of this call does not support {capability}")
             return self._kept(upstream.name, exchange.client, await exchange.ask(method, params or None))
-        client = beginner or await self._alone_here()
+        client = beginner or await self._alone_here(upstream)
         if client is None or not isinstance(client.capabilities.get(capability), dict):
-            return failed_result(METHOD_NOT_FOUND, _nobody(upstream.name, method))
+            return failed_result(METHOD_NOT_FOUND, nobody_asked(upstream.name, method))
         return self._kept(upstream.name, client, await client.ask(method, params or None, client.send))
 
-    async def _alone_here(self) -> Client | None:
+    async def _alone_here(self, upstream: Upstream) -> Client | None:
         if self._alone and not self._met.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(MEETING):
                     await self._met.wait()
-        return self.only
+        return self.only(upstream)
 
     def _beginner(self, upstream: Upstream, told: Mapping[str, Any]) -> Client | None:
         related = mapping(mapping(told.get("_meta")).get(RELATED)).get("taskId")
@@ -604,15 +613,16 @@ class Questions:
                 self._run_by[server, task] = client
         return answer
 
-    async def _ask_runner(self, server: str, method: str, params: Raw, told: Mapping[str, Any]) -> Answer:
-        task = told.get("taskId")
-        client = self._run_by.get((server, task)) if isinstance(task, str) else self.only if self._alone else None
+    async def _ask_runner(self, upstream: Upstream, method: str, params: Raw, told: Mapping[str, Any]) -> Answer:
+        server, task = upstream.name, told.get("taskId")
+        alone = self.only(upstream) if self._alone else None
+        client = self._run_by.get((server, task)) if isinstance(task, str) else alone
         if client is None:
-            return failed_result(METHOD_NOT_FOUND, _nobody(server, method))
+            return failed_result(METHOD_NOT_FOUND, nobody_asked(server, method))
         return await client.ask(method, params, client.send)
 
 
-def _nobody(server: str, method: str) -> str:
+def nobody_asked(server: str, method: str) -> str:
     return (
         f"{server} asks ({method}) while no call, or calls of several clients, are under way: "
         "the gateway cannot tell whom it asks"

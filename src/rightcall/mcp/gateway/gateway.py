@@ -166,7 +166,8 @@ class Gateway:
         self.know = self._know if shared is None else shared.know
         self._tasks = Tasks(door) if shared is None else shared.tasks
         alone = capabilities is None if shared is None else shared.alone
-        self._questions = Questions(self.news, self._tasks.beginner, alone=alone)
+        others = shared is not None and bool(shared.place)
+        self._questions = Questions(self.news, self._tasks.beginner, alone=alone, others=others)
         self.running: set[asyncio.Task[Any]] = set()
         """Requests that are being answered."""
         self._calls = Calls(door, self.table, self, self._kept, self._tasks)
@@ -503,18 +504,20 @@ class Gateway:
             self._tasks.end(upstream, f"The server is not there any more: {why}.")
 
     def told(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> None:
-        exchange = cast("Exchange | None", cause)
+        exchange, only = cast("Exchange | None", cause), self._questions.only(upstream)
         if method in LISTS:
             self._joining.list_changed(upstream, method)
         elif method == UPDATED:
-            self.news.updated(params, exchange, self._questions.only)
+            self.news.updated(params, exchange, only)
         elif method == MESSAGE:
-            self.news.logged(params, exchange, self._questions.only)
-        elif method in (STATUS, STATUS_NEW) and self._tasks.notify(upstream, method, params, self.news):
+            self.news.logged(params, exchange, only)
+        elif method in (STATUS, STATUS_NEW) and (
+            self._tasks.notify(upstream, method, params, self.news) or self._questions.is_shared(upstream)
+        ):
             return
         elif exchange is not None and not exchange.peer.stateless:
             exchange.emit(notification(method, params))
-        elif exchange is None and era_of(upstream) == "old" and (only := self._questions.only) is not None:
+        elif exchange is None and era_of(upstream) == "old" and only is not None:
             only.send(notification(method, params))
 
     async def asked(self, upstream: Upstream, method: str, params: Raw, cause: Cause | None) -> Answer:

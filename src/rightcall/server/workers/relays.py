@@ -7,9 +7,10 @@ the workers that use them.
                                     └──── one for a client that has it for itself
 
 A process shakes hands once: further workers are given the same answer. Requests have numbers that no two workers share,
-so that each answer finds its way; what a process says by itself goes to all. A process outlives its workers for a
-while, so that it is still there for those that take their place. Calls do not pass here, only their answers do: workers
-write to the process themselves (`inputs`).
+so that each answer finds its way. What a process says or asks by itself may be about one client's call, so that only
+the worker hears it which alone waits for this process; where several do, none does. That a list has changed is told to
+all. A process outlives its workers for a while, so that it is still there for those that take their place. Calls do not
+pass here, only their answers do: workers write to the process themselves (`inputs`).
 """
 
 from __future__ import annotations
@@ -23,19 +24,23 @@ from typing import Any, Final
 
 from msgspec import Raw, Struct, json
 
-from rightcall.mcp.gateway.forward import LEVELS
+from rightcall.mcp.gateway.forward import LEVELS, LISTS, RESOURCES, UPDATED, names_in, nobody_asked
 from rightcall.mcp.links import ProcessLink, open_link
 from rightcall.mcp.messages import (
     CANCELLED,
     METHOD_NOT_FOUND,
     PROGRESS,
+    STATUS,
+    STATUS_NEW,
     Answer,
     Message,
     a_response,
     failed_result,
     fields,
+    mapping,
     notification,
     read,
+    read_batch,
     request,
     success,
     value,
@@ -55,6 +60,11 @@ _STARTING: Final = 30.0
 _ONCE: Final = ("initialize", "server/discover")
 """Requests that a process is asked once, whoever asks the same."""
 _INITIALIZED: Final = "notifications/initialized"
+_LISTEN: Final = "subscriptions/listen"
+_TO_ALL: Final = frozenset((*LISTS, STATUS, STATUS_NEW, CANCELLED))
+"""What is of no client, or of one that each worker knows: the others do not pass it on."""
+_OF_NOBODY: Final = frozenset(("ping", "tasks/get", "tasks/result", "tasks/cancel", "tasks/list"))
+"""Questions that a worker answers by itself, or asks nobody but the client that runs the task."""
 
 
 class _Wanted(Struct, frozen=True):
@@ -234,6 +244,8 @@ class _User:
         self.calls: Calls | None = None
         """Those that it has written by itself."""
         self.watched: set[str] = set()
+        self.listens: dict[int, set[str]] = {}
+        """What it hears of by requests that are answered when they end."""
         self.level = ""
         self._relays = relays
 
@@ -251,6 +263,21 @@ class _User:
     def asking(self) -> list[int]:
         """Its requests that have no answer yet."""
         return [*self.pending, *(() if self.calls is None else self.calls.all())]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a client of its may be waiting."""
+        return any(number not in self.listens for number in self.asking())
+
+    def watches(self, uri: object) -> bool:
+        return uri in self.watched or any(uri in one for one in self.listens.values())
+
+    def over(self, number: int) -> None:
+        """It waits no longer for that answer."""
+        self.pending.discard(number)
+        self.listens.pop(number, None)
+        if self.calls is not None:
+            self.calls.remove(number)
 
     def forget(self) -> None:
         if self.calls is not None:
@@ -340,6 +367,8 @@ class _Relay:
         if message is None or not isinstance(message.method, str):
             self._link.tell(line)  # an answer to a question of the server's
         elif not message.id:
+            if message.method == CANCELLED and (number := _number(fields(message.params).get("requestId"))) is not None:
+                user.over(number)
             if message.method != _INITIALIZED or not self._is_initialized:
                 self._is_initialized = self._is_initialized or message.method == _INITIALIZED
                 self._link.tell(line)
@@ -362,6 +391,9 @@ class _Relay:
         elif method == "logging/setLevel":
             user.level = str(value(fields(message.params).get("level", b"")))
             line = request(number, method, {"level": self._lowest()})
+        elif method == _LISTEN:
+            wanted = mapping(value(fields(message.params).get("notifications", b"")))
+            user.listens[number] = {*names_in(wanted, RESOURCES)}
         user.pending.add(number)
         self._link.request(number, line, {})
 
@@ -390,9 +422,16 @@ class _Relay:
     def message(self, data: bytes, related: int | None) -> None:
         del related
         found = read(data)
+        if found is not None:
+            self._take(found, data)
+            return
+        for one in read_batch(data) or ():
+            self._take(read(one), bytes(one))
+
+    def _take(self, found: Message | None, data: bytes) -> None:
         if found is None:
-            self._to_all(data)
-        elif isinstance(found.method, str):
+            return
+        if isinstance(found.method, str):
             self._spoken(found, data)
         elif found.id:
             self._answered(found, data)
@@ -410,29 +449,41 @@ class _Relay:
             return
         user = self._users.get(number >> SHIFT)
         if user is not None:
-            user.pending.discard(number)
-            if user.calls is not None:
-                user.calls.remove(number)
+            user.over(number)
             user.frames.send(_LINE, data)
 
     def _spoken(self, message: Message, data: bytes) -> None:
-        """A question goes to one worker: one that has asked the server something, where there is any."""
         if message.id:
-            users = sorted(self._users.values(), key=lambda one: (not one.asking(), one.number))
-            if users:
-                users[0].frames.send(_LINE, data)
+            self._question(message, data)
             return
-        if message.method == PROGRESS:
-            token = _number(fields(message.params).get("progressToken"))
-            user = self._users.get(token >> SHIFT) if token is not None else None
-            if user is not None:
-                user.frames.send(_LINE, data)
-            return
-        self._to_all(data)
-
-    def _to_all(self, data: bytes) -> None:
-        for user in self._users.values():
+        told = fields(message.params)
+        if message.method in _TO_ALL:
+            hearing = list(self._users.values())
+        elif message.method == PROGRESS:
+            token = _number(told.get("progressToken"))
+            hearing = [self._users.get(token >> SHIFT) if token is not None else None]
+        else:
+            uri = value(told.get("uri", b"")) if message.method == UPDATED else None
+            hearing = [one for one in self._users.values() if one.watches(uri)] or [self._waiting()]
+        for user in filter(None, hearing):
             user.frames.send(_LINE, data)
+
+    def _waiting(self) -> _User | None:
+        """The worker of the client that the process may speak of: the only one, or the only one that waits for it."""
+        users = list(self._users.values())
+        waiting = [one for one in users if one.waits] if len(users) > 1 else users
+        return waiting[0] if len(waiting) == 1 else None
+
+    def _question(self, message: Message, data: bytes) -> None:
+        """To one worker. Where several wait, the client that it finds may be another's."""
+        user, method = self._waiting(), str(message.method)
+        if user is None and (method in _OF_NOBODY or not any(one.waits for one in self._users.values())):
+            user = next(iter(self._users.values()), None)
+        if user is not None:
+            user.frames.send(_LINE, data)
+        elif self._users:
+            refused = failed_result(METHOD_NOT_FOUND, nobody_asked(self._link.name, method))
+            self._link.tell(a_response(bytes(message.id), refused))
 
     def waits(self, id: int) -> bool:
         user = self._users.get(id >> SHIFT)
