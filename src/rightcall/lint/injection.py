@@ -114,10 +114,13 @@ _GIVES: Final = re.compile(
     re.IGNORECASE,
 )
 _SENDS: Final = re.compile(
-    r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b[^.\n]{0,40}\b(?:send|forward|post|upload|"
-    r"bcc|cc|copy|transmit|mail|email|redirect|"
-    r"exfiltrate)\b[^\n]{0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
-    r"|\b(?:bcc|blind copy)\b[^\n]{0,40}[\w.+-]+@(?!example\.)[\w-]+\.\w+",
+    r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b"
+    r"(?:,? (?!(?:be|an?|have|contain|match|use|specify|enter)\b)[\w'-]+){0,5},? (?:send|forward|post|upload|bcc|cc|"
+    r"copy|transmit|mail|email|redirect|exfiltrate)\b(?!,? (?:address|is|must|e\.?g|such|for example|like)\b)"
+    r"(?:(?!\be\.?g\b|\bexample)[^\n]){0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|"
+    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
+    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample)[^\n]){0,40}"
+    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+",
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
