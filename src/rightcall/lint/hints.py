@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -45,7 +46,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
     if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
         verb = ""  # `cli_install` that tells how to install: a noun
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
-    told = _told_verb(tool.description)
+    if _only_reads(words, tool.description):
+        verb = "" if verb in _CHANGES | _FIRST else verb
+        told = ""
+    else:
+        told = _told_verb(tool.description)
     if read_only is True and verb not in _CHANGES | _FIRST and told:
         yield Hit(
             "RC801",
@@ -74,7 +79,12 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to true",
             (*place, "destructiveHint"),
         )
-    elif destructive is True and verb in _READS and not (_CHANGES | _FIRST | _ANY) & {*words}:
+    elif (
+        destructive is True
+        and verb in _READS
+        and not (_CHANGES | _FIRST | _ANY) & {*words}
+        and not _SAYS_ANY.search(tool.description)
+    ):
         yield Hit(
             "RC805",
             f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
@@ -90,6 +100,26 @@ def check(tool: ToolView) -> Iterator[Hit]:
         )
 
 
+_READERS: Final = word_set("reader viewer inspector finder explorer lookup")
+_SAYS_READS: Final = re.compile(r"\bread[- ]?only\b|\b(?:no|without) side effects\b", re.IGNORECASE)
+_SAYS_ANY: Final = re.compile(
+    r"\b(?:SQL|cypher|statements?|mutations?|commands?|scripts?|writes?|delet\w+|modif\w+|updat\w+|remov\w+)\b",
+    re.IGNORECASE,
+)
+"""Words of a query that may change something, too."""
+_TELLS_READS: Final = re.compile(
+    r"\W*(?:get|list|return|retrieve|fetch|show|search|find|check|read|view|look|quer|display|describe|preview|"
+    r"validate|analy[sz]e|compute|calculate|estimate|explain|count|inspect)(?:e?s|ies|y|ing)?\b",
+    re.IGNORECASE,
+)
+
+
+def _only_reads(words: tuple[str, ...], text: str) -> bool:
+    """Whether the name ends in what only reads (`archive_reader`), or the text says or begins with it: `block_height`
+    that returns a number blocks nobody."""
+    return (bool(words) and words[-1] in _READERS) or any((_SAYS_READS.search(text), _TELLS_READS.match(text)))
+
+
 def _tells_verb(text: str, verb: str) -> bool:
     """Whether a description begins with a verb: `Deletes a branch`."""
     return (words_of(text[:60]) or ("",))[0].startswith(verb[:-1])
@@ -99,6 +129,8 @@ def _told_verb(text: str) -> str:
     """The verb that a description begins with, where it changes something."""
     words = words_of(text[:60]) or ("",)
     first = words[0]
+    if first in _NOUNS and (len(words) < 2 or words[1] not in _DETERMINERS):
+        return ""  # `Archive entries of a day`, `Update history of a package`
     if not _ASKS.isdisjoint(words[1:4]):
         return ""  # `Send a query`: it asks
     bases = {
@@ -109,6 +141,12 @@ def _told_verb(text: str) -> str:
         first.removesuffix("ing") + "e",
     }
     return first if bases & _CHANGES else ""
+
+
+_NOUNS: Final = word_set(
+    "archive archives update updates upload uploads reset deploy deploys install installs edit edits"
+)
+_DETERMINERS: Final = word_set("a an the one all this your its new existing some any specific multiple")
 
 
 def _verb(words: tuple[str, ...]) -> str:

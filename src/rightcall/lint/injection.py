@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
+from rightcall.catalog.tidy import as_schema
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_text
 
@@ -195,7 +197,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for number, (path, text) in enumerate(_prose(tool)):
         if number > MOST_TEXTS:
             return
-        for hit in _one_text(path, text):
+        for hit in _one_text(tool, path, text):
             if hit.rule not in told or hit.rule in ("RC702", "RC704"):
                 told.add(hit.rule)
                 yield hit
@@ -232,7 +234,7 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
 
 
-def _one_text(path: Steps, text: str) -> Iterator[Hit]:
+def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
     if orders is not None:
         yield Hit(
@@ -255,7 +257,12 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    elif len(path) > 2 and path[-1] == "description" and (asks := _CONVERSATION.search(text)) is not None:
+    elif (
+        len(path) > 2
+        and path[-1] == "description"
+        and (asks := _CONVERSATION.search(text)) is not None
+        and not _is_own_chat(tool, path[:-1], asks)
+    ):
         yield Hit(
             "RC708",
             f"asks for the conversation: {quote_text(asks[0])}",
@@ -275,6 +282,34 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
             "write it in plain words, or remove it",
             path,
         )
+
+
+_PROMPTED: Final = frozenset(("prompt", "system", "instruction", "instructions", "persona"))
+_MESSAGES: Final = frozenset(("messages", "message", "history", "conversation", "chat", "turns", "transcript"))
+
+
+def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
+    """Whether a text tells of a chat that the tool itself holds: the messages of a completion, each with a role or an
+    author; a prompt for another model; or a number, a choice or an ID, which can carry no conversation."""
+    for argument in tool.arguments:
+        if argument.path != path[: len(argument.path)]:
+            continue
+        words = words_of(argument.name)
+        parts = as_schema(argument.item.get("properties")).keys()
+        if {"content", "text"} & parts and {"role", "author", "speaker", "sender"} & parts:
+            return True
+        if argument.path == path and (
+            argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum") or words[-1:] == ("id",)
+        ):
+            return True
+        if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
+            return True
+        if argument.kind == "array" and words[-1:] and words[-1] in _MESSAGES and _CHATS & {*words_of(tool.name)}:
+            return True
+    return False
+
+
+_CHATS: Final = frozenset(("chat", "completion", "completions", "llm", "ask", "prompt", "generate", "respond", "reply"))
 
 
 def _takes(text: str) -> str:

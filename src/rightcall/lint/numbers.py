@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.samples import shown_numbers, shown_texts
 
 MOST_DESCRIPTION: Final = 8_000
 """Characters of a tool's description that are read."""
@@ -75,14 +77,29 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
         [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
     )
     if positive and has_low is None and low is None:
-        missing.append(f'"{lows[0]}": {0 if positive == "0" else 1}')
-    if missing:
+        low = 0 if positive == "0" else 1
+        missing.append(f'"{lows[0]}": {_plain(low)}')
+    if missing and not _is_crossed(
+        argument, text, low if has_low is None else None, high if has_high is None else None
+    ):
         yield Hit(
             "RC304",
             f"only the text gives the range of {quote_name(argument.name)}",
             f"add {', '.join(missing)}",
             argument.path,
         )
+
+
+def _is_crossed(argument: Argument, text: str, low: float | None, high: float | None) -> bool:
+    """Whether the definition itself shows a value outside of the bounds: `1 to 100, or 0 for all`."""
+    if argument.kind in ("integer", "number"):
+        shown = shown_numbers(argument, text)
+    else:
+        texts = shown_texts(argument, text)
+        shown = [float(len(one)) for one in texts] if argument.kind == "string" else []
+        if isinstance(argument.part.get("default"), list):
+            shown.append(float(len(as_list(argument.part["default"]))))
+    return any((low is not None and one < low) or (high is not None and one > high) for one in shown)
 
 
 _BOUNDS: Final = {

@@ -19,6 +19,7 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
+from rightcall.lint.samples import given_values
 
 # ── one argument ──
 
@@ -117,14 +118,14 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             return  # said of what it points to: `orders must be 'paid'`
         if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(_unlisted(text))):
             return
-        if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
-            text[: text.find(values[0])]
-        ):
+        shown = [one for one in given_values(argument) if isinstance(one, str) and one]
+        if any(one.lower() not in lowered for one in shown) or IS_CASE.search(text[: text.find(values[0])]):
             return
         yield Hit(
             "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
                      f"{quote_text(', '.join(values))}",
-            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}', argument.path,
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}'
+            f"{' to `items`' if argument.kind == 'array' else ''}", argument.path,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
@@ -136,13 +137,6 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
                 "make them the same",
                 argument.path,
             )
-
-
-def _samples(argument: Argument) -> list[str]:
-    """The default and the examples of an argument, as far as they are texts that say something."""
-    part = argument.part
-    given = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
-    return [one for one in given if isinstance(one, str) and one]
 
 
 _IS_SEVERAL: Final = re.compile(

@@ -31,10 +31,10 @@ _DATED: Final = re.compile(r"(?<![\w.:/+-])\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d[\d
 def given_values(argument: Argument) -> list[Any]:
     """The default and the examples that the schema has, `null` left out; of a list, its items."""
     part = argument.part
-    given = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
+    given: list[object] = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
     found: list[Any] = []
     for one in given:
-        found += as_list(one) if isinstance(one, list) and argument.kind == "array" else [one]
+        found += as_list(one) if argument.kind == "array" else [one]
     return [one for one in found if one is not None]
 
 
@@ -44,7 +44,11 @@ def shown_texts(argument: Argument, text: str) -> list[str]:
     for behind in _SHOWN.finditer(text):
         found += [one[1:-1] for one in re.findall(QUOTED, behind[1])]
         bare = [one.rstrip(".:") for one in re.findall(_BARE, re.sub(QUOTED, " ", behind[1]))]
-        found += [one for one in bare if re.search(r"[\d@]|\w[./:]\w|^[a-z]{2}-[A-Z]{2}$", one) or re.fullmatch(r"[A-Z_]{2,}", one)]
+        found += [
+            one
+            for one in bare
+            if re.search(r"[\d@]|\w[./:]\w|^[a-z]{2}-[A-Z]{2}$", one) or re.fullmatch(r"[A-Z_]{2,}", one)
+        ]
     return [one for one in found if not _PLACEHOLDER.search(one)]
 
 
@@ -64,9 +68,9 @@ _NUMBER: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
 
 def shown_numbers(argument: Argument, text: str) -> list[float]:
     """The numbers that the schema and the text show as values."""
-    found = [float(one) for one in given_values(argument) if isinstance(one, (int, float)) and not isinstance(one, bool)]
+    found = [
+        float(one) for one in given_values(argument) if isinstance(one, (int, float)) and not isinstance(one, bool)
+    ]
     for behind in _SHOWN.finditer(text):
-        found += [
-            float(one) for one in re.findall(r"[^\s,;()'\"`/]+", behind[1]) if _NUMBER.fullmatch(one.rstrip("."))
-        ]
+        found += [float(one) for one in re.findall(r"[^\s,;()'\"`/]+", behind[1]) if _NUMBER.fullmatch(one.rstrip("."))]
     return found + [float(one[1] or one[2]) for one in _SPECIAL.finditer(text)]

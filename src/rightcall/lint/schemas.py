@@ -351,7 +351,8 @@ def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
     elif len(set(keys)) < len(keys):
         yield Hit("RC407", f"{_where(path)} lists a value of `enum` twice", "remove one of them", path)
     elif (twin := _twin(values)) is not None:
-        yield Hit("RC407", f"{_where(path)} lists {quote_text(twin)} in two spellings", "remove one of them", path)
+        remedy = "remove one of them, unless they mean different things"
+        yield Hit("RC420", f"{_where(path)} lists {quote_text(twin)} in two spellings", remedy, path)
     if len(values) > MOST_CHOICES:
         yield Hit("RC418", f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
 

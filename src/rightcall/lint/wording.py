@@ -271,7 +271,30 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     ):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
-    return alone and name.lower() in words_of(text)
+    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, text))
+
+
+def _is_spoken_of(argument: Argument, text: str) -> bool:
+    """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
+    `the user ID`. Where its form matters, that is not enough."""
+    words = words_of(argument.name)
+    if not words or not _FORMED.isdisjoint(words) or argument.kind in ("array", "object"):
+        return False
+    phrase = r"[ _-]".join(map(re.escape, words))
+    if len(words) == 1:
+        phrase = _WORKS_ON + phrase
+    return re.search(rf"\b{phrase}\b(?! of)", text, re.IGNORECASE) is not None
+
+
+_WORKS_ON = (
+    r"(?:of|for|by|from|to|in|with|at|on|given|using|into) (?:(?:an?|the|its|this|that|one|another|your|given|specific|"
+    r"specified|single) ){0,2}"
+)
+_FORMED: Final = word_set(
+    "date day time timestamp start end since until from to before after duration timeout interval amount size format "
+    "filter query range limit offset page sort order type mode status state options config"
+)
+"""Words in names of values whose form or unit a model cannot guess."""
 
 
 _PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
