@@ -64,6 +64,8 @@ _IN_BRACKETS: Final = re.compile(
 )
 _EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
 """Before a bracket: it is part of a regular expression, or of a word."""
+_ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.IGNORECASE)
+"""Before a bracket: it tells of one of two kinds of values, as in `cron expression or keyword (daily, weekly)`."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
@@ -121,7 +123,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
         before, behind = text[max(0, found.start() - 30) : found.start()], text[found.end() : found.end() + 1]
-        if _EXPRESSION.search(before) or (behind and behind in "?*+{$"):
+        if _EXPRESSION.search(before) or (behind and behind in "?*+{$") or _ALTERNATIVE.search(before):
             continue
         if (
             "|" in found[1]

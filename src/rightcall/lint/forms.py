@@ -75,9 +75,11 @@ _PATTERNS: Final = (
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
-    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
+    ("", re.compile(r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
-    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b|\b24-hour format\b", re.IGNORECASE)),
+    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
+    ("", re.compile(r"\bHH:MM:SS\b|\b24-hour format\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b")),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
@@ -105,6 +107,8 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
+        if found[0].lower().endswith((" of", " for")) and "uuid" in words_of(argument.name):
+            continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             yield from _formatted(argument, name, found[0], text)
         return
@@ -119,6 +123,8 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
                 pattern = "^[a-z]{2}$"
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
+            if not shown and "code" in found[0].lower():
+                pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
             advice = f'add "pattern": "{pattern}"' if exact else _PATTERN_ADVICE

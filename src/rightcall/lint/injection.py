@@ -44,17 +44,19 @@ _ORDERS: Final = re.compile(
     r"between us|to yourself)\b"
     r"|\b(?:silently|secretly|covertly|discreetly)\b[^.\n]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
     r"append|add|run|execute|pass|collect|store)\b"
-    r"|\byou are (?:now|no longer)\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
+    r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
+    r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
     r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
     r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
-    r"\bpretend (?:to be|that you)\b|\bjailbreak\b|\bdeveloper mode\b",
+    r"\bpretend (?:to be|that you)\b|\b(?:you are|act|answer|respond|enter) (?:now )?(?:in )?developer mode\b",
     re.IGNORECASE,
 )
+_SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
+"""How to present a result: `never show raw JSON to the user`."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
-    r"uses|calls)\b"
-    r"[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:always|must|set|change|replace|"
-    r"redirect|bcc|forward)\b",
+    r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
+    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b",
     re.IGNORECASE,
 )
 """Orders about the calls of other tools."""
@@ -98,8 +100,7 @@ _TAKES: Final = re.compile(
 )
 _STRONG: Final = re.compile(
     r"(?:~/|/home/\w+/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|netrc|git-credentials)/?[\w./-]*|\bid_(?:rsa|ed25519)\b|"
-    r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b|\bsystem prompt\b|\b(?:conversation|"
-    r"chat) history\b",
+    r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b",
     re.IGNORECASE,
 )
 _CONTENTS: Final = re.compile(
@@ -126,13 +127,12 @@ _SENDS: Final = re.compile(
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
-    r"<!--|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
-    r"developer|prompt)\s*>|\[/?(?:INST|SYSTEM|SYS|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
-    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)s?\s*:|\x1b\[|"
+    r"<!--|<\s*(system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
+    r"developer|prompt)\s*>|\[(?:/INST|INST|/?SYS)\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
+    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,
 )
-_SECTION: Final = re.compile(r"</?instructions?>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</([a-z_]{3,30})>")
 """Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
@@ -142,10 +142,10 @@ _VERBED = (
 )
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
-    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
-    rf"|\b(?:tool|function)\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
+    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
+    rf"|\btool\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
     rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
-    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b"
+    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
     rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
     rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
     rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
@@ -236,7 +236,7 @@ _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
-    if orders is not None:
+    if orders is not None and not _SHOWS_RAW.search(orders[0]):
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0])}",
@@ -246,8 +246,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     pushes = _PUSHES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
-    markup = _MARKUP.search(text) or _POSES.search(text)
-    if markup is not None and not (_SECTION.fullmatch(markup[0]) and len({*_TAG.findall(text)}) > 2):
+    markup = next((one for one in _MARKUP.finditer(text) if _hides(text, one)), None) or _POSES.search(text)
+    if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)
     if takes:
@@ -312,6 +312,24 @@ def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
 _CHATS: Final = frozenset(("chat", "completion", "completions", "llm", "ask", "prompt", "generate", "respond", "reply"))
 
 
+def _hides(text: str, found: re.Match[str]) -> bool:
+    """Whether markup poses as something else. `<user>` alone is a place to fill in, `[ADMIN]` at the beginning a label,
+    and a comment in quotes or without a sentence is an example of HTML."""
+    tag, label = found[1], found[2]
+    if tag:
+        closed = re.search(rf"</\s*{tag}\s*>", text, re.IGNORECASE) is not None
+        sections = tag.lower().startswith("instruction") and len({*_TAG.findall(text)}) > 2
+        return closed and not sections
+    if label:
+        return label.isupper() and found.start() > 0
+    if found[0] == "<!--":
+        body = text[found.end() :].split("-->", 1)[0]
+        return (
+            text[found.start() - 1 : found.start()] not in ("`", "'", '"') and len(re.findall(r"[a-z]{2,}", body)) > 2
+        )
+    return True
+
+
 def _takes(text: str) -> str:
     """The piece of a text that reads a secret and hands it on."""
     sends = _SENDS.search(text) or _CONTENTS.search(text)
@@ -319,8 +337,10 @@ def _takes(text: str) -> str:
         return sends[0]
     for found in _TAKES.finditer(text):
         near = text[max(0, found.start() - 120) : found.end() + 200]
-        if _STRONG.search(found[0]) or (
-            _GIVES.search(near)
+        gives = _GIVES.search(near) is not None
+        own = not text[: found.start()].strip()  # the first words say what the tool does
+        if (_STRONG.search(found[0]) and (gives or not own)) or (
+            gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
             and _is_order(text, found.start())
         ):

@@ -117,7 +117,11 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         return None, None, ""
     low, high = None, None
     between = next(
-        (one for one in _BETWEEN.finditer(text) if _counts(kind, text, one) and not is_example(text, one.start())),
+        (
+            one
+            for one in _BETWEEN.finditer(text)
+            if _counts(kind, text, one) and not is_example(text, one.start()) and not _is_scaled(argument, text, one)
+        ),
         None,
     )
     if between is not None and _is_advice(text, between):
@@ -155,7 +159,7 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     told = [
         _float(one[1])
         for one in pattern.finditer(text)
-        if _counts(argument.kind, text, one) and not _is_advice(text, one)
+        if _counts(argument.kind, text, one) and not _is_advice(text, one) and not _is_scaled(argument, text, one)
     ]
     given = _bound(argument.schema, _BOUNDS[argument.kind][side])
     return given if given in told else next(iter(told), None)
@@ -165,11 +169,25 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
     word = unit[1].lower() if unit is not None else ""
+    if unit is not None and re.match(r"\s*(?:per|each|in each|on each|on a|in a|a)\b", text[unit.end() :]):
+        return False  # `up to 20 results per page`
     if kind == "string":
         return word.startswith(("char", "letter"))
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
+
+
+def _is_scaled(argument: Argument, text: str, found: re.Match[str]) -> bool:
+    """Whether a bound is told in another unit than the value: `Time in ms, at most 60 seconds`."""
+    behind = re.match(r"\s?([A-Za-z]+)", text[found.end() :])
+    word = behind[1].lower() if behind is not None else ""
+    for units in _UNITS:
+        if argument.kind in ("integer", "number") and word in units:
+            others = f"{argument.name} {text[: found.start()]} {text[found.end() + len(word) + 1 :]}"
+            told = {units[one] for one in words_of(others) if one in units}
+            return bool(told - {units[word]}) or (units is _UNITS[1] and units[word] not in told)
+    return False
 
 
 def _float(text: str) -> float:
@@ -204,6 +222,12 @@ _TOLD_UNIT: Final = re.compile(
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
+_COUNTED: Final = re.compile(
+    r"edit|levenshtein|hamming|cosine|vector|embedding|similarity|hops?\b|steps?\b|nodes?\b|degrees of|tokens?\b|"
+    r"blocks?\b|candles?|iterations?|\bnth\b|\bevery\b",
+    re.IGNORECASE,
+)
+"""Distances, intervals and waits that are counted, not measured."""
 _FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
 """Letters of a language whose words for units are not known here."""
 _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
@@ -247,6 +271,8 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         and not any(is_unit(word) for word in words[:-1])
     ):
         others = " ".join(argument.siblings).lower()
+        if _COUNTED.search(f"{argument.name} {text}") or re.search(r"freq|period|granularity|recurrence", others):
+            return
         told = re.findall(
             rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
         )

@@ -98,8 +98,8 @@ _GIVEN: Final = re.compile(
 )
 """`Set `max_results` to …`"""
 _SET: Final = re.compile(
-    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
-    r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
+    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
 )
 _RETURNS: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
@@ -278,7 +278,12 @@ def _is_spoken_of(argument: Argument, text: str) -> bool:
     """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
     `the user ID`. Where its form matters, that is not enough."""
     words = words_of(argument.name)
-    if not words or not _FORMED.isdisjoint(words) or argument.kind in ("array", "object"):
+    if (
+        not words
+        or not _FORMED.isdisjoint(words)
+        or argument.kind == "object"
+        or (argument.kind == "array" and len(words) == 1)
+    ):
         return False
     phrase = r"[ _-]".join(map(re.escape, words))
     if len(words) == 1:
@@ -506,20 +511,34 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
     for tool in tools:
         if tool.schema is None or tool.ruled:
             continue
-        own = {one.name.lower() for one in tool.arguments}
+        own_names = [one.name for one in tool.arguments]
+        own = {name.lower() for name in own_names}
         told = [name for name, _ in documented(tool.description)]
         listed = (
-            [name for name in told if name.lower() not in own]
+            [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
             if own & {name.lower() for name in told} or len(told) == 1
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
+        if any(_is_open(one) for one in tool.arguments):
+            mentioned = []  # what the text names may be a key of the open object
         names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
         if names:
             yield tool, Hit(
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
                 "add the argument to the schema, or remove it from the text", tool.at("description"),
             )  # fmt: skip
+
+
+def _is_heading(name: str, own: Sequence[str]) -> bool:
+    """`Note:` among arguments in small letters."""
+    return name[0].isupper() and not any(one[:1].isupper() for one in own)
+
+
+def _is_open(argument: Argument) -> bool:
+    """An object that takes keys which the schema does not name."""
+    schema = argument.schema
+    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
 
 
 def _mentioned(text: str) -> list[str]:
