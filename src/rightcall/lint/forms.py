@@ -14,7 +14,7 @@ from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import choices_in, is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text
-from rightcall.lint.samples import shown_dates, shown_texts
+from rightcall.lint.samples import passed_texts, shown_dates, shown_texts
 
 
 def is_free(argument: Argument) -> bool:
@@ -39,7 +39,9 @@ _OTHER_FORMS: Final = re.compile(
 )
 """The value may have another form as well."""
 IS_CASE: Final = re.compile(
-    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$", re.IGNORECASE
+    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$|"
+    r"\bor (?:for|when|if|in)\b[^.;\n]{0,80}$|\w\s?=\s?[`'\"]?[\w-]+[`'\"]?\s?:[^.;\n]{0,80}$",
+    re.IGNORECASE,
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
 _LOCAL_TIME: Final = re.compile(
@@ -100,7 +102,8 @@ _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\
 """What follows is said of parts of the value."""
 
 
-def find_form(argument: Argument, text: str) -> Iterator[Hit]:
+def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
+    """`calls`: the description of the tool, whose examples pass values too."""
     if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:
@@ -110,7 +113,7 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         if found[0].lower().endswith((" of", " for")) and "uuid" in words_of(argument.name):
             continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
-            yield from _formatted(argument, name, found[0], text)
+            yield from _formatted(argument, name, found[0], " ".join((text, *passed_texts(argument, calls))))
         return
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
     for pattern, told in _PATTERNS:

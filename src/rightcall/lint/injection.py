@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
-from rightcall.catalog.tidy import as_schema
+from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_text
@@ -360,10 +360,11 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     """Tools that a text names and that no list has."""
     known = {_plain(tool.name) for tool in tools}
     short = {name.split("_", 1)[-1] for name in known}
+    known |= {
+        _plain(str(value)) for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
     for tool in tools:
-        own = {_plain(one.name) for one in tool.arguments} | {
-            _plain(str(value)) for one in tool.arguments for value in one.schema.get("enum", ()) or ()
-        }
+        own = {_plain(one.name) for one in tool.arguments}
         names: list[str] = []
         for _, text in _prose(tool):
             for found in _USES.finditer(text):

@@ -23,7 +23,7 @@ _VERBS = (
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
-_SAYS_LITTLE: Final = word_set("all the a an my of for every any")
+_SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _SAME_THING: Final = [
     word_set(line)
     for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
@@ -175,7 +175,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
-    apart = apart or {*mine} ^ {*theirs} == {"field", "value"}
+    apart = apart or any({*mine} ^ {*theirs} == {"value", kind} for kind in _HAS_VALUE)
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
@@ -183,6 +183,10 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     return None
 
 
+_HAS_VALUE: Final = word_set(
+    "field key name attribute variable var parameter param property column dimension metric tag label type"
+)
+"""What has a value: `filter_column` beside `filter_value`."""
 _HEADS: Final = frozenset((("type",), ("name",), ("id",), ("kind",)))
 """Names alone that are another thing than `field_type`, `input_name` and the like."""
 

@@ -77,7 +77,7 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
         [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
     )
     if positive and has_low is None and low is None:
-        low = 0 if positive == "0" else 1
+        low = 1 if positive == "1" and argument.kind == "integer" else 0
         missing.append(f'"{lows[0]}": {_plain(low)}')
     if missing and not _is_crossed(
         argument, text, low if has_low is None else None, high if has_high is None else None

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, word_set
 from rightcall.lint.schemas import reached
 
 PROVIDERS: Final = ("openai", "openai-strict", "anthropic", "anthropic-strict", "gemini", "ollama", "llama.cpp")
@@ -94,8 +94,8 @@ def _lookaround(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 
 
 def _named(path: Steps) -> str:
-    named = [step for at, step in enumerate(path) if at and path[at - 1] in ("properties", "$defs", "definitions")]
-    return str(named[-1]) if named else "the schema"
+    named = [name for _, name in named_steps(path)]
+    return named[-1] if named else "the schema"
 
 
 def _gathered(tool: ToolView, schema: Schema, words: frozenset[str]) -> dict[str, list[str]]:
@@ -180,7 +180,7 @@ def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 _INSTEAD: Final = {
     "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
     "oneOf": "`anyOf`",
-    "enum of numbers": "text values", "type as a list": "`anyOf`",
+    "enum of numbers": "`minimum` and `maximum`, or text values,", "type as a list": "`anyOf`",
 }  # fmt: skip
 
 

@@ -52,6 +52,11 @@ def shown_texts(argument: Argument, text: str) -> list[str]:
     return [one for one in found if not _PLACEHOLDER.search(one)]
 
 
+def passed_texts(argument: Argument, calls: str) -> list[str]:
+    """The values that examples in another text pass: `get_events(start="2024-01-01T00:00:00")`."""
+    return re.findall(rf"(?<![\w.]){re.escape(argument.name)}[`'\"]?\s?[=:]\s?[`'\"]([^`'\"\n]{{1,60}})[`'\"]", calls)
+
+
 def shown_dates(argument: Argument, text: str) -> list[str]:
     """The dates and times among the values, and all others in the text."""
     return [*(one for one in given_values(argument) if isinstance(one, str)), *_DATED.findall(text)]

@@ -13,7 +13,7 @@ from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy
 from rightcall.errors import RightCallError
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
 """Levels of objects inside each other before a tool counts as deeply nested."""
@@ -165,7 +165,7 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 
 
 def _objects(path: Steps) -> int:
-    return sum(1 for step in path if step == "properties")
+    return sum(1 for keyword, _ in named_steps(path) if keyword == "properties")
 
 
 def _is_list_of_values(branches: list[Any]) -> bool:
@@ -197,8 +197,8 @@ def _has_constant(branch: Schema, root: Schema) -> bool:
 
 def _where(path: Steps) -> str:
     """The place of a schema, as its argument's name."""
-    named = [step for at, step in enumerate(path) if at and path[at - 1] == "properties"]
-    return quote_name(str(named[-1])) if named else "the schema"
+    named = [name for keyword, name in named_steps(path) if keyword == "properties"]
+    return quote_name(named[-1]) if named else "the schema"
 
 
 def _compiles(pattern: str) -> bool:
