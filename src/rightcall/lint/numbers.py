@@ -169,7 +169,7 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
     word = unit[1].lower() if unit is not None else ""
-    if unit is not None and re.match(r"\s*(?:per|each|in each|on each|on a|in a|a)\b", text[unit.end() :]):
+    if re.match(r"\s?\w+ (?:per|each|in each|on each|a)\b", text[found.end() :]):
         return False  # `up to 20 results per page`
     if kind == "string":
         return word.startswith(("char", "letter"))

@@ -59,7 +59,9 @@ def passed_texts(argument: Argument, calls: str) -> list[str]:
 
 def shown_dates(argument: Argument, text: str) -> list[str]:
     """The dates and times among the values, and all others in the text."""
-    return [*(one for one in given_values(argument) if isinstance(one, str)), *_DATED.findall(text)]
+    quoted = [one[1:-1] for behind in _SHOWN.finditer(text) for one in re.findall(QUOTED, behind[1])]
+    given = [one for one in given_values(argument) if isinstance(one, str)]
+    return [*given, *(one for one in quoted if not _PLACEHOLDER.search(one)), *_DATED.findall(text)]
 
 
 _SPECIAL: Final = re.compile(

@@ -289,9 +289,10 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
         ("regex", "pattern"),
     ):
         if word in part and "type" in part and _is_keyword_place(path):
-            yield Hit(
-                "RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", f"write `{right}`", path
+            remedy = (
+                "remove it: what `required` does not list is optional" if word == "optional" else f"write `{right}`"
             )
+            yield Hit("RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", remedy, path)
 
 
 def _is_keyword_place(path: Steps) -> bool:
@@ -527,7 +528,9 @@ def _sample_calls(tool: ToolView, schema: Schema) -> Iterator[tuple[Steps, dict[
     for path, given in [*places, ((*tool.schema_path, "examples"), schema.get("examples"))]:
         for one in as_list(cast("object", given)) if isinstance(given, list) else [given]:
             call = as_schema(one)
-            wrapped = [word for word in ("input", "arguments", "parameters") if isinstance(call.get(word), dict)]
+            wrapped = [
+                word for word in ("input", "arguments", "parameters", "value") if isinstance(call.get(word), dict)
+            ]
             if wrapped and wrapped[0] not in as_schema(schema.get("properties")):
                 call = as_schema(call[wrapped[0]])
             if isinstance(one, dict):

@@ -239,7 +239,7 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
     bare = [one for one in tool.arguments if not one.description.strip() and one.name not in told]
     texts = {one.path: one.description for one in tool.arguments}
     bare = [one for one in bare if not _is_told(one, tool, texts)]
-    if all(one.kind == "integer" and one.name.lower().replace("_", "") in _PAGING for one in bare):
+    if all(one.kind in ("integer", "number") and one.name.lower().replace("_", "") in _PAGING for one in bare):
         bare = []
     if bare and not tool.ruled:
         names = list(dict.fromkeys(_full_name(one) for one in bare))
@@ -256,7 +256,7 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-_PAGING: Final = word_set("limit offset page pagesize perpage skip take top first")
+_PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
 """Plain numbers that every list has."""
 
 
@@ -289,7 +289,7 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     if argument.depth == 0 and _is_passed(argument, tool):
         return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
-    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, text))
+    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
 
 
 def _is_passed(argument: Argument, tool: ToolView) -> bool:
@@ -299,7 +299,7 @@ def _is_passed(argument: Argument, tool: ToolView) -> bool:
     return argument.siblings.index(argument.name) < len(values) and re.match(r"\s*['\"\d\[{-]", values[0]) is not None
 
 
-def _is_spoken_of(argument: Argument, text: str) -> bool:
+def _is_spoken_of(argument: Argument, tool: ToolView, text: str) -> bool:
     """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
     `the user ID`. Where its form matters, that is not enough."""
     words = [singular(word) for word in words_of(argument.name)]
@@ -310,6 +310,8 @@ def _is_spoken_of(argument: Argument, text: str) -> bool:
     if len(words) == 1:
         pattern = rf"\b{_WORKS_ON}{re.escape(words[0])}s?\b(?! of)"
         return argument.kind != "array" and re.search(pattern, text, re.IGNORECASE) is not None
+    if words[-1] == "id" and words[:-1] == [singular(word) for word in words_of(tool.name)[-len(words) + 1 :]]:
+        return True  # `incident_id` of `get_incident`
     told = [singular(word) for word in words_of(text.lower())]
     return any(told[at : at + len(words)] == words for at in range(len(told)))
 
