@@ -271,7 +271,9 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         and not any(is_unit(word) for word in words[:-1])
     ):
         others = " ".join(argument.siblings).lower()
-        if _COUNTED.search(f"{argument.name} {text}") or re.search(r"freq|period|granularity|recurrence", others):
+        if _COUNTED.search(f"{argument.name} {text}") or (
+            words[-1] in ("interval", "duration") and re.search(r"freq|period|granularity|recurrence", others)
+        ):
             return
         told = re.findall(
             rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
