@@ -40,7 +40,7 @@ def test_choices_are_proposed_where_they_belong(argument: dict[str, Any], remedy
     [
         ("ISO 8601 date, e.g. 2024-05-01", ['add "format": "date"']),
         ("ISO 8601 date, e.g. 2024-05-01T10:00:00Z", ['add "format": "date-time"']),
-        ("Start date in ISO 8601", ['add "format": "date" or "date-time"']),
+        ("Start date in ISO 8601", ['add "format": "date" or "date-time" (which needs a time zone)']),
         ("RFC 3339 timestamp, e.g. 2024-05-01", []),
         ("Must be a valid IP address", ['add "format": "ipv4" or "ipv6"']),
         ("Must be a valid URL, e.g. canal.test/map", []),

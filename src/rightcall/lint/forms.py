@@ -126,7 +126,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 pattern = "^[a-z]{2}$"
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
-            if not shown and "code" in found[0].lower():
+            if not shown:
                 pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
@@ -170,7 +170,12 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
     fitting = [one for one in names if all(fits_format(value, one) for value in values)]
     if fitting:
         fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
+        if "date-time" in fitting and not values and _ZONED.search(text) is None:
+            fix += " (which needs a time zone)"
         yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+
+
+_ZONED: Final = re.compile(r"\bzone\b|\btimezone\b|\boffset\b|\bUTC\b|RFC[- ]?3339|SSZ\b|Z\b", re.IGNORECASE)
 
 
 def fits_format(value: str, name: str) -> bool:

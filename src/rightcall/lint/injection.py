@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_text
+from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
 
 MOST_TEXTS: Final = 5_000
 MOST_TEXT: Final = 20_000
@@ -284,8 +284,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         )
 
 
-_PROMPTED: Final = frozenset(("prompt", "system", "instruction", "instructions", "persona"))
-_MESSAGES: Final = frozenset(("messages", "message", "history", "conversation", "chat", "turns", "transcript"))
+_PROMPTED: Final = word_set("prompt system instruction instructions persona")
+_MESSAGES: Final = word_set("messages message history conversation chat turns transcript dialog")
 
 
 def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
@@ -304,12 +304,18 @@ def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
             return True
         if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
             return True
-        if argument.kind == "array" and words[-1:] and words[-1] in _MESSAGES and _CHATS & {*words_of(tool.name)}:
+        if not _MESSAGES.isdisjoint(words) and not _CHATS.isdisjoint(words_of(tool.name)):
+            return True
+        if not _THINKS.isdisjoint(words_of(tool.name)) and "your" in asks[0].lower():
             return True
     return False
 
 
-_CHATS: Final = frozenset(("chat", "completion", "completions", "llm", "ask", "prompt", "generate", "respond", "reply"))
+_CHATS: Final = word_set(
+    "chat completion completions llm ask prompt generate respond reply summarize summarise analyze analyse moderate "
+    "classify extract title"
+)
+_THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
 
 
 def _hides(text: str, found: re.Match[str]) -> bool:
@@ -327,6 +333,9 @@ def _hides(text: str, found: re.Match[str]) -> bool:
         return (
             text[found.start() - 1 : found.start()] not in ("`", "'", '"') and len(re.findall(r"[a-z]{2,}", body)) > 2
         )
+    if "color:" in found[0].lower():
+        body = re.sub(r"^[^<>]*>", "", text[found.end() :]).split("<", 1)[0]
+        return len(body.split()) > 2
     return True
 
 
