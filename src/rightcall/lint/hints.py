@@ -17,8 +17,8 @@ _CHANGES: Final = word_set(
     "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
-    "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer pay "
-    "charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
+    "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
+    "pay charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
 )
 """Verbs of change that are also nouns: only the first word of a name counts."""
 _ANY: Final = word_set("execute exec run perform batch bulk manage save sync")
