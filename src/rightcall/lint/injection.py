@@ -32,7 +32,7 @@ _ORDERS: Final = re.compile(
     r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
     r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
     r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
-    r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
+    r"|\b(?:do not|don't|never|must not|should not|without)\b(?! (?:use|call|invoke|run|need)\b)[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
     r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
@@ -62,7 +62,7 @@ _ELSEWHERE: Final = re.compile(
 """Orders about the calls of other tools."""
 _POSES: Final = re.compile(
     r"(?:^|[\n.!>\]]\s*)(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:|\n\s*\n\s*(?:Human|"
-    r"Assistant|User)\s*:"
+    r"Assistant)\s*:"
 )
 """A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(

@@ -237,7 +237,7 @@ _UNITS_TEXT = """
     m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
     C=celsius F=fahrenheit K=kelvin
     kg=kg,kilograms g=grams lb=lb,lbs,pounds
-    cent=cents dollar=dollars usd=usd eur=eur
+    cent=cents dollar=dollar,dollars,usd eur=eur,euro,euros
     """
 _UNITS: Final = tuple(
     {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}

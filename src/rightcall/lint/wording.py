@@ -447,10 +447,12 @@ def _opposite(name: str, text: str) -> str | None:
     )
     if len(told) < 2 or told[0] in ("like", "same", "see", "as"):
         return None
+    clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
+    begins = told[: min(clause, 4)]
     for one, other in _SIDES:
         for mine, theirs in ((one.split(), other.split()), (other.split(), one.split())):
             if named & {*mine} and not named & {*theirs} and not {*told} & {*mine}:
-                found = next((word for word in told[:4] if word in theirs), None)
+                found = next((word for word in begins if word in theirs), None)
                 if found is not None:
                     return found
     return None
