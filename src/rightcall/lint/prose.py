@@ -288,7 +288,8 @@ _SEPARATED: Final = re.compile(
     re.IGNORECASE,
 )
 _SINGLE_TOO: Final = re.compile(
-    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|\b(?:raw|verbatim|as it is|as[- ]is)\b",
+    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|"
+    r"\b(?:raw|verbatim|as it is|as[- ]is)\b",
     re.IGNORECASE,
 )
 _IS_TEXT: Final = re.compile(
