@@ -169,8 +169,8 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
     word = unit[1].lower() if unit is not None else ""
-    if re.match(r"\s?\w+ (?:per|each|in each|on each|a)\b", text[found.end() :]):
-        return False  # `up to 20 results per page`
+    if re.match(r"\s?\w+ (?:per|each|in each|on each|a|without|excluding|before|after|plus)\b", text[found.end() :]):
+        return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":
         return word.startswith(("char", "letter"))
     if kind == "array":
