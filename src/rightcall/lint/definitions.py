@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from rightcall.base.text import escaped
 from rightcall.catalog.sources import SCHEMA_KEYS
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.catalog.toml import Source, key_lines, line_of
@@ -445,7 +444,3 @@ def _line_at(text: str, at: int, starts: Sequence[int] | None = None) -> int:
     from bisect import bisect_right
 
     return bisect_right(starts, at)
-
-
-def shown_source(source: str) -> str:
-    return escaped(source, 200)

@@ -1,24 +1,20 @@
 """RC7xx: texts that work on the model instead of describing the tool, and what should not be in a definition at all.
 
 Descriptions go into the prompt of every request. Whoever writes one can tell the model to do something else, and the
-person at the screen seldom sees it.
+person at the screen seldom sees it. So every text is read to its end: every expression takes linear time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, cast
 
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
-
-MOST_TEXTS: Final = 5_000
-MOST_TEXT: Final = 20_000
-_DEEPEST = 40
-
 
 HIDDEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
@@ -62,8 +58,8 @@ _ELSEWHERE: Final = re.compile(
 )
 """Orders about the calls of other tools."""
 _POSES: Final = re.compile(
-    r"(?:^|[\n.!>\]]\s*)(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:|\n\s*\n\s*(?:Human|"
-    r"Assistant)\s*:"
+    r"(?:^|[\n.!>\]])[^\S\n]*(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:"
+    r"|(?:\n[^\S\n]*){2}(?:Human|Assistant)\s*:"
 )
 """A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(
@@ -114,7 +110,7 @@ _GIVES: Final = re.compile(
     r"submit)\b[^.\n]{0,60}\b(?:as|in|into|to|via|using|through|with)\b[^.\n]{0,30}\b(?:argument|parameter|field|"
     r"note|notes|sidenote|context|metadata|comment|body|payload|header|query|feedback|value)\b"
     r"|\b(?:send|forward|post|upload|bcc|cc|copy|transmit|report|mail|email)\b[^\n]{0,80}(?:https?://|"
-    r"[\w.+-]+@[\w-]+\.\w)",
+    r"[\w.+-]{1,64}@[\w-]+\.\w)",
     re.IGNORECASE,
 )
 _SENDS: Final = re.compile(
@@ -122,9 +118,9 @@ _SENDS: Final = re.compile(
     r"(?:,? (?!(?:be|an?|have|contain|match|use|specify|enter)\b)[\w'-]+){0,5},? (?:send|forward|post|upload|bcc|cc|"
     r"copy|transmit|mail|email|redirect|exfiltrate)\b(?!,? (?:address|is|must|e\.?g|such|for example|like)\b)"
     r"(?:(?!\be\.?g\b|\bexample)[^\n]){0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|"
-    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
+    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+)"
     r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample)[^\n]){0,40}"
-    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+",
+    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+",
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
@@ -134,8 +130,9 @@ _MARKUP: Final = re.compile(
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,
 )
-_TAG: Final = re.compile(r"</([a-z_]{3,30})>")
-"""Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
+_END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
+_HIDDEN_AFTER: Final = 1_000
+"""So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
 _VERBED = (
     r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look|describe|check|validate|resolve|"
@@ -165,39 +162,38 @@ _CONVERSATION: Final = re.compile(
 )
 
 
-def texts_of(value: Any, path: Steps = (), depth: int = 0) -> Iterator[tuple[Steps, str]]:
+def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
     """Every text in a definition, keys among them, with its place."""
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, inner in cast("dict[str, Any]", value).items():
-            yield (*path, key), key
-            yield from texts_of(inner, (*path, key), depth + 1)
-    elif isinstance(value, list):
-        for number, inner in enumerate(cast("list[Any]", value)):
-            yield from texts_of(inner, (*path, number), depth + 1)
+    left: list[tuple[Steps, Any]] = [((), value)]
+    while left:
+        path, part = left.pop()
+        if isinstance(part, str):
+            yield path, part
+        elif isinstance(part, dict):
+            for key, inner in reversed(cast("dict[str, Any]", part).items()):
+                left += [((*path, key), inner), ((*path, key), key)]
+        elif isinstance(part, list):
+            inners = cast("list[Any]", part)
+            left += [((*path, number), inners[number]) for number in reversed(range(len(inners)))]
 
 
 _READ: Final = ("description", "title", "$comment", "default", "examples", "instructions")
 _LONG = 40
+_MOST_PIECES = 40
 
 
 def _prose(tool: ToolView) -> Iterator[tuple[Steps, str]]:
     """The texts that a model reads as such."""
     for path, text in texts_of(tool.raw):
         if path and text != path[-1] and (path[-1] in _READ or len(text) > _LONG):
-            yield path, text[:MOST_TEXT]
+            yield path, text
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _hidden(tool)
     yield from _secrets(tool)
     told: set[str] = set()
-    for number, (path, text) in enumerate(_prose(tool)):
-        if number > MOST_TEXTS:
-            return
+    for path, text in _prose(tool):
         for hit in _one_text(tool, path, text):
             if hit.rule not in told or hit.rule in ("RC702", "RC704"):
                 told.add(hit.rule)
@@ -225,19 +221,19 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
         if len(text) < 16:
             continue
         for shape in SHAPES:
-            found = shape.pattern.search(text[:MOST_TEXT]) if any(sign in text for sign in shape.signs) else None
-            if found is None or _SAMPLE.search(found[0]) or (shape.sure is not None and not shape.sure(found[0])):
-                continue
-            yield Hit("RC709", f"it looks like a {shape.name}", "remove it, and replace the key", path)
-            return
+            found = shape.pattern.finditer(text) if any(sign in text for sign in shape.signs) else ()
+            if any(not _SAMPLE.search(one[0]) and (shape.sure is None or shape.sure(one[0])) for one in found):
+                yield Hit("RC709", f"it looks like a {shape.name}", "remove it, and replace the key", path)
+                return
 
 
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
-    if orders is not None and not _SHOWS_RAW.search(orders[0]):
+    orders = next((one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0])), None)
+    orders = orders or _ELSEWHERE.search(text)
+    if orders is not None:
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0])}",
@@ -247,7 +243,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     pushes = _PUSHES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
-    markup = next((one for one in _MARKUP.finditer(text) if _hides(text, one)), None) or _POSES.search(text)
+    markup = _hiding(text) or _POSES.search(text)
     if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)
@@ -270,19 +266,24 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "ask for the one value that the tool needs",
             path,
         )
-    blob = _BLOB.search(text) if {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:]) else None
-    if (
-        blob is not None
-        and not re.search(r"(?:[a-z]{3,}/){3}", blob[0])
-        and not re.fullmatch(r"[A-Za-z]+|[0-9]+|(.)\1+", blob[0])
-        and len(set(blob[0])) > 12
-    ):
+    sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
+    blob = None if sampled else next((one for one in _BLOB.finditer(text) if _is_encoded(one[0])), None)
+    if blob is not None:
         yield Hit(
             "RC707",
             f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",
             "write it in plain words, or remove it",
             path,
         )
+
+
+def _is_encoded(piece: str) -> bool:
+    """Whether a long word is neither a path nor letters, digits or a few characters alone."""
+    return (
+        len(set(piece)) > 12
+        and not re.search(r"(?<![a-z])(?:[a-z]{3,}/){3}", piece)
+        and not re.fullmatch(r"[A-Za-z]+|[0-9]+", piece)
+    )
 
 
 _PROMPTED: Final = word_set("prompt system instruction instructions persona")
@@ -319,24 +320,33 @@ _CHATS: Final = word_set(
 _THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
 
 
-def _hides(text: str, found: re.Match[str]) -> bool:
+def _hiding(text: str) -> re.Match[str] | None:
+    """The first markup that poses as something else."""
+    places = _MARKUP.finditer(text)
+    first = next(places, None)
+    if first is None:
+        return None
+    ends = {one.lower() for one in _END.findall(text)}
+    return next((one for one in chain([first], places) if _hides(text, one, ends)), None)
+
+
+def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     """Whether markup poses as something else. `<user>` alone is a place to fill in, `[ADMIN]` at the beginning a label,
-    and a comment in quotes or without a sentence is an example of HTML."""
+    and a short comment in quotes or without a sentence is an example of HTML. A text in several sections may call one
+    `instructions`: nothing is hidden there."""
     tag, label = found[1], found[2]
     if tag:
-        closed = re.search(rf"</\s*{tag}\s*>", text, re.IGNORECASE) is not None
-        sections = tag.lower().startswith("instruction") and len({*_TAG.findall(text)}) > 2
-        return closed and not sections
+        return tag.lower() in ends and not (tag.lower().startswith("instruction") and len(ends) > 2)
     if label:
         return label.isupper() and found.start() > 0
+    behind = text[found.end() : found.end() + _HIDDEN_AFTER]
     if found[0] == "<!--":
-        body = text[found.end() :].split("-->", 1)[0]
-        return (
-            text[found.start() - 1 : found.start()] not in ("`", "'", '"') and len(re.findall(r"[a-z]{2,}", body)) > 2
-        )
+        body = behind.split("-->", 1)[0]
+        quoted = text[found.start() - 1 : found.start()] in ("`", "'", '"')
+        return len(body) == _HIDDEN_AFTER or (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
     if "color:" in found[0].lower():
-        body = re.sub(r"^[^<>]*>", "", text[found.end() :]).split("<", 1)[0]
-        return len(body.split()) > 2
+        attributes, _, body = behind.partition(">")
+        return len(attributes) == _HIDDEN_AFTER or len(body.split("<", 1)[0].split()) > 2
     return True
 
 
@@ -345,10 +355,11 @@ def _takes(text: str) -> str:
     sends = _SENDS.search(text) or _CONTENTS.search(text)
     if sends is not None:
         return sends[0]
+    begins = len(text) - len(text.lstrip())
     for found in _TAKES.finditer(text):
         near = text[max(0, found.start() - 120) : found.end() + 200]
         gives = _GIVES.search(near) is not None
-        own = not text[: found.start()].strip()  # the first words say what the tool does
+        own = found.start() <= begins  # the first words say what the tool does
         if (_STRONG.search(found[0]) and (gives or not own)) or (
             gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
@@ -368,20 +379,15 @@ def _is_order(text: str, at: int) -> bool:
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Tools that a text names and that no list has."""
-    known = {_plain(tool.name) for tool in tools}
-    short = {name.split("_", 1)[-1] for name in known}
-    known |= {
-        _plain(str(value)) for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
-    }
+    values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
+    known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
     for tool in tools:
         own = {_plain(one.name) for one in tool.arguments}
         names: list[str] = []
         for _, text in _prose(tool):
             for found in _USES.finditer(text):
                 name = next(one for one in found.groups() if one)
-                if _plain(name) not in known | short | own and not any(
-                    _plain(name) == one or one.endswith("_" + _plain(name)) for one in known
-                ):
+                if _plain(name) not in known and _plain(name) not in own:
                     names.append(name)
         if names:
             yield (
@@ -393,6 +399,12 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
                     tool.at("description"),
                 ),
             )
+
+
+def _endings(name: str) -> Iterator[str]:
+    """A name, and what is left of it without its first words: a server's prefix may be left out."""
+    pieces = name.split("_", _MOST_PIECES)
+    return ("_".join(pieces[at:]) for at in range(len(pieces)))
 
 
 def _plain(name: str) -> str:

@@ -14,9 +14,10 @@ from rightcall.lint.definitions import Document, Lines, ToolView
 from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules
 
-_TOOLS: Final = (likeness, wording, prose, schemas, lists, injection, hints)
-_LISTS: Final = (likeness, wording, schemas, lists, injection)
-MOST_TOOLS: Final = 5_000
+_TOOLS: Final = {"RC1": likeness, "RC2": wording, "RC3": prose, "RC4": schemas, "RC6": lists, "RC7": injection,
+                 "RC8": hints}  # fmt: skip
+"""Each group by the beginning of its rules' ids."""
+_LISTS: Final = {"RC1": likeness, "RC2": wording, "RC4": schemas, "RC6": lists, "RC7": injection}
 
 
 class Choice(Struct, frozen=True):
@@ -37,6 +38,12 @@ class Choice(Struct, frozen=True):
             return any(_means(one, rule, tool) for one in self.select)
         return self.notes or rule.severity != "note"
 
+    def families(self) -> frozenset[str]:
+        """The beginnings of the ids of rules that count for some tool."""
+        ignored = [one for one in self.ignore if ":" not in one]
+        whole = Choice(tuple(one.partition(":")[0] for one in self.select), tuple(ignored), notes=self.notes)
+        return frozenset(rule.id[:3] for rule in load_rules().values() if whole.counts(rule, ""))
+
 
 def _means(entry: str, rule: Rule, tool: str) -> bool:
     word, _, pattern = entry.partition(":")
@@ -47,7 +54,7 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
     """What the rules find in a document, tool by tool in the order of the list, the worst first."""
     rules, lines = load_rules(), Lines(document)
     found: list[Finding] = []
-    for tool, hit in _hits(document, [one for one in document.tools if _is_seen(one)][:MOST_TOOLS], choice):
+    for tool, hit in _hits(document, [one for one in document.tools if _is_seen(one)], choice):
         name = tool.name if tool is not None else ""
         if choice.counts(rules[hit.rule], name):
             path = (*tool.path, *hit.path) if tool is not None else ()
@@ -65,13 +72,15 @@ def _is_seen(tool: ToolView) -> bool:
 
 
 def _hits(document: Document, tools: Sequence[ToolView], choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
+    wanted = choice.families()
     for tool in tools:
-        for group in _TOOLS:
-            for hit in group.check(tool):
+        for family, group in _TOOLS.items():
+            for hit in group.check(tool) if family in wanted else ():
                 yield tool, hit
-        for hit in providers.check(tool, choice.providers):
+        for hit in providers.check(tool, choice.providers) if "RC5" in wanted else ():
             yield tool, hit
-    for group in _LISTS:
-        yield from group.check_list(tools)
+    for family, group in _LISTS.items():
+        if family in wanted:
+            yield from group.check_list(tools)
     yield from lists.check_again(document)
     yield from history.check_history(tools, choice.misnamings)

@@ -1,4 +1,4 @@
-"""RC6xx: what a list costs. RC9xx: lists that change between two questions."""
+"""RC6xx: what a list costs. RC9xx: lists that change between two requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ DEAR_TOOL: Final = 1_500
 """Tokens of one definition from which on it is told."""
 LARGE_TOOL: Final = 600
 DEAR_LIST: Final = 20_000
-LARGE_LIST: Final = 8_000
 MANY_TOOLS: Final = 40
 MOST_TOOLS: Final = 128
 
@@ -76,6 +75,6 @@ def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:
         what = " and ".join(
             [*([f"{join_names(gone)} went"] if gone else []), *([f"{join_names(new)} came"] if new else [])]
         )
-        yield None, Hit("RC901", f"{what} between two questions", "tell the same list each time")
+        yield None, Hit("RC901", f"{what} between two requests", "tell the same list each time")
     elif list(before) != list(after):
         yield None, Hit("RC902", "the tools came in another order when asked again", "sort the list")

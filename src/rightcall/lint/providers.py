@@ -14,9 +14,6 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, word_set
 from rightcall.lint.schemas import reached
 
-PROVIDERS: Final = ("openai", "openai-strict", "anthropic", "anthropic-strict", "gemini", "ollama", "llama.cpp")
-
-
 _OPENAI_STRICT: Final = word_set(
     "allOf not dependentRequired dependentSchemas if then else patternProperties propertyNames prefixItems "
     "uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties minProperties "

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.errors import ConfigError
-from rightcall.lint.findings import Finding, Severity, rank_of
+from rightcall.lint.findings import Finding, Severity
 
 _FILE: Final = "rules.toml"
 ALL: Final = "ALL"
@@ -90,8 +90,3 @@ def require_known(entries: Iterable[str]) -> None:
 
 def severity_of(finding: Finding) -> Severity:
     return load_rules()[finding.rule].severity
-
-
-def worst_of(findings: Iterable[Finding]) -> Severity | None:
-    """The worst level among findings; None for none."""
-    return max((severity_of(one) for one in findings), key=rank_of, default=None)
