@@ -35,6 +35,21 @@ def test_choices_are_proposed_where_they_belong(argument: dict[str, Any], remedy
     assert advice("RC301", tool("tow_barge", side={**argument, "description": "One of: left, right"})) == [remedy]
 
 
+def test_all_choices_are_proposed_and_nothing_else() -> None:
+    names = [f"number_{at}_of_the_lock" for at in range(12)]
+    text = f"Kind of the lock ({', '.join(names)}, optional)"
+    proposed = 'add "enum": ["' + '", "'.join(names) + '"]'
+    assert advice("RC301", tool("tow_barge", kind={"type": "string", "description": text})) == [proposed]
+
+
+def test_a_reference_is_to_be_replaced_by_its_schema() -> None:
+    lock = {"type": "object", "properties": {"gate": {"type": "string", "description": "Name of the gate"}}}
+    for beside in ({}, {"type": "object"}):
+        raw = tool("tow_barge", lock={**beside, "$ref": "#/$defs/Lock", "description": "Lock to pass"})
+        raw["inputSchema"]["$defs"] = {"Lock": lock}
+        assert advice("RC506", raw) == ["put the referenced schema in its place"]
+
+
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [

@@ -336,7 +336,7 @@ def _lines(document: "Document", findings: "Sequence[Finding]", style: Style) ->
         lines.append(style.tint(f"{len(names)} tools: {load_rules()[rule].summary}", "bold"))
         for one in group[:3]:
             lines += _finding_lines(one, style, named=True)
-        rest = ", ".join(escaped(one.tool, 40) for one in group[3:])
+        rest = ", ".join(dict.fromkeys(escaped(one.tool, 40) for one in group[3:]))
         if rest:
             lines += ["  " + line for line in wrap(f"the same in {rest}", max(40, style.width - 2))]
         lines.append("")

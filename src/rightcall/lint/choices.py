@@ -208,7 +208,13 @@ def _values(listed: str) -> list[str]:
     if re.match(QUOTED, plain):
         return list(dict.fromkeys(one[1:-1].strip().rstrip(".,") for one in re.findall(QUOTED, plain)))
     pieces = re.split(_SEPARATOR, re.sub(r",?\s*\bdefault(?:s|ing)?\s*$", "", plain))
-    return list(dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip(".")))
+    values = dict.fromkeys(piece.strip().strip(".") for piece in pieces if piece.strip().strip("."))
+    said = {value for value in values if _OF_ARGUMENT.fullmatch(value)}
+    return [value for value in values if len(said) > 1 or value not in said]
+
+
+_OF_ARGUMENT: Final = re.compile(r"optional|required|mandatory|nullable", re.IGNORECASE)
+"""Said of the argument itself: `(open, closed, optional)`. Two of them are values: `(required, optional)`."""
 
 
 def _are_values(values: list[str]) -> bool:

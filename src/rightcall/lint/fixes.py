@@ -16,12 +16,12 @@ from msgspec import Struct
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, map_parts
 from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end, node_at, read
 from rightcall.lint.definitions import DEEPEST, Document, ToolView, effective, follow, view_tool
+from rightcall.lint.explained import documented
 from rightcall.lint.findings import Finding, Steps
 from rightcall.lint.hints import HINTS
 from rightcall.lint.injection import HIDDEN
 from rightcall.lint.prose import NO_DEFAULT, default_in
 from rightcall.lint.schemas import COMPOSED, FOREIGN, TYPES, fits_schema, walk
-from rightcall.lint.wording import documented
 
 FIXED: Final = frozenset(
     (
@@ -209,7 +209,8 @@ def _inline(node: Schema, root: Schema) -> Schema:
     if (
         not target
         or "$ref" in json.dumps(target)
-        or not beside.keys() <= {"description", "title", "default", "examples"}
+        or not beside.keys() <= {"description", "title", "default", "examples", "type"}
+        or beside.get("type", target.get("type")) != target.get("type")
     ):
         return node
     if isinstance(target.get("required"), bool):  # meant nothing behind a reference, and would in its place

@@ -117,11 +117,7 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         return None, None, ""
     low, high = None, None
     between = next(
-        (
-            one
-            for one in _BETWEEN.finditer(text)
-            if _counts(kind, text, one) and not is_example(text, one.start()) and not _is_scaled(argument, text, one)
-        ),
+        (one for one in _BETWEEN.finditer(text) if _bounds(argument, text, one) and not is_example(text, one.start())),
         None,
     )
     if between is not None and _is_advice(text, between):
@@ -133,6 +129,8 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         high = _find_bound(argument, text, _UPPER, 1)
     if low is None:
         low = _find_bound(argument, text, _LOWER, 0)
+    if kind in ("string", "array") and _MAY_BE_EMPTY.search(text):
+        low = None
     told = _POSITIVE.search(text) if kind in ("integer", "number") else None
     return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
 
@@ -157,12 +155,39 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
     page, at most 500 pages"). Otherwise the first that is told."""
     told = [
-        _float(one[1])
-        for one in pattern.finditer(text)
-        if _counts(argument.kind, text, one) and not _is_advice(text, one) and not _is_scaled(argument, text, one)
+        _float(one[1]) for one in pattern.finditer(text) if _bounds(argument, text, one) and not _is_advice(text, one)
     ]
     given = _bound(argument.schema, _BOUNDS[argument.kind][side])
     return given if given in told else next(iter(told), None)
+
+
+def _bounds(argument: Argument, text: str, found: re.Match[str]) -> bool:
+    """Whether a number is a bound of the argument: of what it counts, in its unit, and of every kind of it."""
+    return (
+        _counts(argument.kind, text, found)
+        and not _is_scaled(argument, text, found)
+        and not _is_of_one_kind(argument, text[: found.start()])
+    )
+
+
+_MAY_BE_EMPTY: Final = re.compile(
+    r"\b(?:may|can|could) (?:also )?(?:be (?:empty|blank|left (?:empty|blank))|have no)\b|"
+    r"\b(?:pass|use|give|send|leave)(?: an?| it)? (?:empty|blank)\b",
+    re.IGNORECASE,
+)
+_LENGTH_OF: Final = re.compile(
+    r"\b(?:length|size) of (?:the |an? |each |every )?((?:[\w-]+ ){1,3})[\w-]+ (?:must|should|is|can|may)\b[^.;\n]*$",
+    re.IGNORECASE,
+)
+
+
+def _is_of_one_kind(argument: Argument, before: str) -> bool:
+    """Whether a bound is told of one kind of the thing: `the length of the public name must be …`, of a `name`."""
+    found = _LENGTH_OF.search(before[-200:])
+    if found is None:
+        return False
+    known = {*words_of(argument.name), *words_of(before[: len(before) - len(before[-200:]) + found.start()])}
+    return any(word not in known for word in words_of(found[1]))
 
 
 def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
@@ -211,6 +236,7 @@ def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str
 # ── units ──
 
 _NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
+_LENGTHS: Final = word_set("distance radius")
 _ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
 """What is measured as a style sheet does."""
 _TOLD_UNIT: Final = re.compile(
@@ -265,7 +291,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if (
         words
         and words[-1] in _NEEDS_UNIT
-        and _ON_SCREEN.isdisjoint(words)
+        and _ON_SCREEN.isdisjoint((*words, *words_of(text)))
         and not _TOLD_UNIT.search(text)
         and not _FOREIGN.search(text)
         and not any(is_unit(word) for word in words[:-1])
@@ -282,6 +308,6 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             yield Hit(
                 "RC307",
                 f"{quote_name(argument.name)} has no unit",
-                "name the unit in the description, such as seconds",
+                f"name the unit in the description, such as {'metres' if words[-1] in _LENGTHS else 'seconds'}",
                 argument.path,
             )

@@ -139,7 +139,7 @@ def _choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         yield Hit(
             "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
                      f"{quote_text(', '.join(values))}",
-            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}{_place_of_enum(argument)}',
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
             argument.path,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
@@ -398,11 +398,17 @@ _OF_PART: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+ ?\(|\b(?:each|includes?|cont
 """What follows is said of a part of the value."""
 
 
+_TO_CHOOSE: Final = re.compile(
+    r"optional (?:[\w-]+ ){0,3}[\w-]+s\b[^\n]{0,60}\b(?:options|values|choices)\b", re.IGNORECASE
+)
+"""`Optional kinds of numbering. Options: …`: to choose from."""
+
+
 def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if tool.is_strict or tool.ruled:
         return
     if argument.required and not _is_nullable(argument):
-        found = _SAYS_OPTIONAL.match(text) or re.search(
+        found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
             r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
             r"\bcan be omitted\b|"
             r"\bmay be omitted\b|\bif omitted\b",

@@ -177,7 +177,7 @@ def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 _INSTEAD: Final = {
     "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
     "oneOf": "`anyOf`",
-    "enum of numbers": "`minimum` and `maximum`, or text values,", "type as a list": "`anyOf`",
+    "enum of numbers": "text values, or a range where no number is left out,", "type as a list": "`anyOf`",
 }  # fmt: skip
 
 
@@ -199,15 +199,31 @@ def _is_read_by_ollama(argument: Argument, tool: ToolView) -> bool:
     return all(step in ("properties", "anyOf") for step in steps[::2])
 
 
+def _is_lost(argument: Argument) -> bool:
+    """Whether a model sees no type of the argument, or of an object behind a reference no fields."""
+    part = argument.part
+    bare = part.get("type") == "object" and "$ref" in part and "properties" not in part
+    return (bare and "properties" in argument.schema) or (_KEPT.isdisjoint(part) and not _LOST.isdisjoint(part))
+
+
+_WRITTEN: Final = {
+    "$ref": "put the referenced schema in its place",
+    "oneOf": "write `anyOf` for `oneOf`",
+    "allOf": "merge the parts of `allOf` into one schema",
+    "const": "write `enum` with one value for `const`",
+}
+
+
 def _ollama(tool: ToolView) -> Iterator[Hit]:
     read = [one for one in tool.arguments if _is_read_by_ollama(one, tool)]
-    lost = [one for one in read if _KEPT.isdisjoint(one.part) and not _LOST.isdisjoint(one.part)]
+    lost = [one for one in read if _is_lost(one)]
     if lost:
         words = sorted({word for one in lost for word in _LOST if word in one.part})
+        what = "no fields" if all("type" in one.part for one in lost) else "no type"
         yield Hit(
             "RC506",
-            f"Ollama drops {join_names(words)}, so a model sees no type for {join_names(one.name for one in lost)}",
-            "write the type beside it",
+            f"Ollama drops {join_names(words)}, so a model sees {what} for {join_names(one.name for one in lost)}",
+            "; ".join(_WRITTEN[word] for word in words),
             lost[0].path,
         )
     silent = [

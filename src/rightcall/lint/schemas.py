@@ -147,7 +147,9 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         yield Hit(
             "RC415", f"{len(tool.top)} arguments", "split the tool, or group what is rarely used", tool.schema_path
         )
+    seen: dict[Steps, Schema] = {}
     for path, part in walk(schema, tool.schema_path):
+        seen[path] = part
         for word in ("anyOf", "oneOf"):
             branches = [one for one in as_list(part.get(word)) if as_schema(one).get("type") != "null"]
             if (
@@ -155,10 +157,12 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
                 and not _is_list_of_values(branches)
                 and not _is_any_value(branches)
                 and not _is_discriminated(branches, schema)
+                and not _is_chosen(path, seen.get(path[:-2], {}), len(branches))
+                and (shapes := len({_outline(as_schema(one), schema) for one in branches})) >= MOST_BRANCHES
             ):
                 yield Hit(
                     "RC414",
-                    f"{_where(path)} may have {len(branches)} different shapes",
+                    f"{_where(path)} may have {shapes} different shapes",
                     "make several tools, or an `enum` that says which",
                     path,
                 )
@@ -179,6 +183,20 @@ def _is_any_value(branches: list[Any]) -> bool:
 
 
 _SHAPED: Final = frozenset(("properties", "$ref", "anyOf", "oneOf", "allOf"))
+
+
+def _is_chosen(path: Steps, around: Schema, branches: int) -> bool:
+    """Whether another argument says which shape it is: one with a value for each."""
+    others = as_schema(around.get("properties")) if path[-2:-1] == ("properties",) else {}
+    return any(len(as_list(as_schema(one).get("enum"))) == branches for name, one in others.items() if name != path[-1])
+
+
+def _outline(branch: Schema, root: Schema) -> str:
+    """The keys and types of a branch: bounds and texts make no other shape."""
+    whole = follow(branch["$ref"], root) if isinstance(branch.get("$ref"), str) else branch
+    keys = {name: as_schema(one).get("type") for name, one in as_schema(whole.get("properties")).items()}
+    rest = {} if keys else {key: value for key, value in whole.items() if key not in ("title", "description")}
+    return json.dumps([whole.get("type"), keys, rest], sort_keys=True, default=str)
 
 
 def _is_discriminated(branches: list[Any], root: Schema) -> bool:

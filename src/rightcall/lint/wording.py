@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
-
-MOST_TEXT: Final = 20_000
-"""Characters of a description that are looked at."""
+from rightcall.lint.explained import MOST_TEXT, documented, find_bare
+from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -80,17 +78,6 @@ _STOP: Final = word_set(
     "the a an of for to this that value values parameter argument your is it its be in on with and or by as "
     "from tool function string number text input given specified"
 )
-_SECTION: Final = re.compile(
-    r"^[ \t]*(?:\*\*)?(?:Args|Arguments|Parameters|Params|Inputs?)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ENTRY: Final = re.compile(
-    r"^([ \t]*)(?:[-*•][ \t]+)?(?:\*\*|`)?([A-Za-z_][\w.]{0,60})(?:\*\*|"
-    r"`)?[ \t]*(?:\(([^()\n]{0,80})\))?[ \t]*(?::|–|--?)[ \t]+(.*)$"
-)
-_FIELD: Final = re.compile(
-    r"^[ \t]*[:@]param(?:[ \t]+\{?\w+\}?)??[ \t]+([A-Za-z_]\w{0,60})[ \t]*:?[ \t]*(.*)$", re.MULTILINE
-)
 _MENTION: Final = re.compile(
     r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
     r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
@@ -105,9 +92,6 @@ _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
     r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
 )
-_RETURNS: Final = re.compile(
-    r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
-)
 
 
 # ── one tool ──
@@ -116,7 +100,7 @@ _RETURNS: Final = re.compile(
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
     yield from _act(tool)
-    yield from _missing(tool)
+    yield from find_bare(tool)
     yield from _copied(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
@@ -232,144 +216,6 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and word[: -len(ending)] + put in _ACT_OF:
             return word[: -len(ending)] + put
     return word
-
-
-def _missing(tool: ToolView) -> Iterator[Hit]:
-    told = {name for name, _ in documented(tool.description)}
-    bare = [one for one in tool.arguments if not one.description.strip() and one.name not in told]
-    texts = {one.path: one.description for one in tool.arguments}
-    bare = [one for one in bare if not _is_told(one, tool, texts)]
-    if all(one.kind in ("integer", "number") and one.name.lower().replace("_", "") in _PAGING for one in bare):
-        bare = []
-    if bare and not tool.ruled:
-        names = list(dict.fromkeys(_full_name(one) for one in bare))
-        some = "argument has" if len(names) == 1 else "arguments have"
-        yield Hit(
-            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
-            "describe each argument, with an example where its form matters", bare[0].path,
-        )  # fmt: skip
-    moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
-    if moved:
-        yield Hit(
-            "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
-            "move each text to its argument", tool.at("description"),
-        )  # fmt: skip
-
-
-_PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
-"""Plain numbers that every list has."""
-
-
-def _full_name(argument: Argument) -> str:
-    """`tracker.name` for an argument inside of another."""
-    return ".".join(name for keyword, name in named_steps(argument.path) if keyword == "properties")
-
-
-def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
-    """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
-    description of the tool, which names it as an argument or as the only thing it takes."""
-    name, text = argument.name, tool.description[:MOST_TEXT]
-    if (
-        "const" in argument.schema
-        or (argument.schema.get("enum") and "default" in argument.part)
-        or argument.schema.get("not") == {}
-        or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
-    ):
-        return True
-    if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
-        return True
-    if argument.depth and words_of(name)[-1:] and words_of(name)[-1] in _PLAIN:
-        return True
-    around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
-    told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
-    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or re.search(
-        rf"(?<!\w){re.escape(name)}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)", text
-    ):
-        return True
-    if argument.depth == 0 and _is_passed(argument, tool):
-        return True
-    alone = argument.depth == 0 and len(argument.siblings) == 1
-    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
-
-
-def _is_passed(argument: Argument, tool: ToolView) -> bool:
-    """Whether a call in the text of the tool passes the argument by its position: `has_key('colour')`."""
-    call = re.search(rf"(?<!\w){re.escape(tool.name)}\(([^()=\n]{{1,200}})\)", tool.description[:MOST_TEXT])
-    values = call[1].split(",") if call is not None else []
-    return argument.siblings.index(argument.name) < len(values) and re.match(r"\s*['\"\d\[{-]", values[0]) is not None
-
-
-def _is_spoken_of(argument: Argument, tool: ToolView, text: str) -> bool:
-    """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
-    `the user ID`. Where its form matters, that is not enough."""
-    words = [singular(word) for word in words_of(argument.name)]
-    while len(words) > 1 and words[-1] in _OF_TYPE:
-        words.pop()
-    if not words or not _FORMED.isdisjoint(words) or argument.kind == "object":
-        return False
-    if len(words) == 1:
-        pattern = rf"\b{_WORKS_ON}{re.escape(words[0])}s?\b(?! of)"
-        return argument.kind != "array" and re.search(pattern, text, re.IGNORECASE) is not None
-    if words[-1] == "id" and words[:-1] == [singular(word) for word in words_of(tool.name)[-len(words) + 1 :]]:
-        return True  # `incident_id` of `get_incident`
-    told = [singular(word) for word in words_of(text.lower())]
-    return any(told[at : at + len(words)] == words for at in range(len(told)))
-
-
-_OF_TYPE: Final = word_set("str string dict json list text obj object")
-_WORKS_ON = (
-    r"(?:of|for|by|from|to|in|with|at|on|given|using|into) (?:(?:an?|the|its|this|that|one|another|your|given|specific|"
-    r"specified|single) ){0,2}"
-)
-_FORMED: Final = word_set(
-    "date day time timestamp start end since until from to before after duration timeout interval amount size format "
-    "filter query range limit offset page sort order type mode status state options config"
-)
-"""Words in names of values whose form or unit a model cannot guess."""
-
-
-_PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
-"""Names inside an object that need no text."""
-
-
-def _inside(argument: Argument) -> Iterator[dict[str, Any]]:
-    """The parts of an object, and the branches of a union."""
-    schema = argument.item if argument.kind == "array" else argument.schema
-    yield from (as_schema(one) for one in as_schema(schema.get("properties")).values())
-    yield from (as_schema(one) for word in ("anyOf", "oneOf", "allOf") for one in as_list(schema.get(word)))
-    if argument.kind == "array":
-        yield schema
-
-
-def documented(text: str) -> list[tuple[str, str]]:
-    """The arguments that a description tells of in a section of its own, with what it says of each."""
-    found: list[tuple[str, str]] = []
-    section = _SECTION.search(text[:MOST_TEXT])
-    if section is not None:
-        found += _entries(text[section.end() : section.end() + MOST_TEXT])
-    found += [(one[1], one[2].strip()) for one in _FIELD.finditer(text[:MOST_TEXT])]
-    return found
-
-
-def _entries(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    indent = ""
-    for line in text.split("\n"):
-        if not line.strip():
-            if found:
-                break
-            continue
-        entry = _ENTRY.match(line)
-        if _RETURNS.match(line) and (entry is None or not found or len(entry[1]) < len(indent)):
-            break
-        if entry is not None and (not found or entry[1] == indent):
-            indent = entry[1]
-            found.append((entry[2], entry[4].strip()))
-        elif found and len(line) - len(line.lstrip()) > len(indent):
-            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
-        else:
-            break
-    return found
 
 
 def _copied(tool: ToolView) -> Iterator[Hit]:

@@ -1,0 +1,212 @@
+"""RC204, RC212: arguments without a text of their own. What another text explains counts as described: a section of the
+tool's description, its sentences, the object around the argument or the parts inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
+
+MOST_TEXT: Final = 20_000
+"""Characters of a description that are read."""
+
+_SECTION: Final = re.compile(
+    r"^[ \t]*(?:\*\*)?(?:Args|Arguments|Parameters|Params|Inputs?)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENTRY: Final = re.compile(
+    r"^([ \t]*)(?:[-*•][ \t]+)?(?:\*\*|`)?([A-Za-z_][\w.]{0,60})(?:\*\*|"
+    r"`)?[ \t]*(?:\(([^()\n]{0,80})\))?[ \t]*(?::|–|--?)[ \t]+(.*)$"
+)
+_FIELD: Final = re.compile(
+    r"^[ \t]*[:@]param(?:[ \t]+\{?\w+\}?)??[ \t]+([A-Za-z_]\w{0,60})[ \t]*:?[ \t]*(.*)$", re.MULTILINE
+)
+_RETURNS: Final = re.compile(
+    r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
+)
+
+
+def find_bare(tool: ToolView) -> Iterator[Hit]:
+    """Arguments that nothing explains, and those that only the description of the tool does."""
+    told = {name for name, _ in documented(tool.description)}
+    texts = {one.path: one.description for one in tool.arguments}
+    bare = [
+        one
+        for one in tool.arguments
+        if not one.description.strip() and one.name not in told and not _is_told(one, tool, texts)
+    ]
+    bare = [one for one in bare if not _is_page(one)]
+    if all(_is_plain(one, tool) for one in bare):
+        bare = []
+    if bare and not tool.ruled:
+        names = list(dict.fromkeys(_full_name(one) for one in bare))
+        some = "argument has" if len(names) == 1 else "arguments have"
+        yield Hit(
+            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
+            "describe each argument, with an example where its form matters", bare[0].path,
+        )  # fmt: skip
+    moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
+    if moved:
+        yield Hit(
+            "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
+            "move each text to its argument", tool.at("description"),
+        )  # fmt: skip
+
+
+def _is_page(argument: Argument) -> bool:
+    return argument.kind in ("integer", "number") and argument.name.lower().replace("_", "") in _PAGING
+
+
+_PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
+"""Plain numbers that every list has."""
+_PLAIN_OF: Final = {
+    "search": word_set("query q term keyword keywords"),
+    "find": word_set("query q term keyword keywords"),
+    "create": word_set("name title"),
+    "add": word_set("name title"),
+    "update": word_set("name title"),
+    "ask": word_set("message question prompt"),
+}
+"""By the verb of a tool, what it plainly takes."""
+
+
+def _is_plain(argument: Argument, tool: ToolView) -> bool:
+    """Whether the verb of the tool says what the argument is: the `query` of a search, the `name` of what is made."""
+    words = words_of(tool.name)
+    return argument.kind == "string" and any(argument.name.lower() in _PLAIN_OF.get(word, ()) for word in words)
+
+
+def _full_name(argument: Argument) -> str:
+    """`tracker.name` for an argument inside of another."""
+    return ".".join(name for keyword, name in named_steps(argument.path) if keyword == "properties")
+
+
+def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
+    """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
+    description of the tool, which names it as an argument or as the only thing it takes."""
+    name, text = argument.name, tool.description[:MOST_TEXT]
+    if (
+        "const" in argument.schema
+        or (argument.schema.get("enum") and "default" in argument.part)
+        or argument.schema.get("not") == {}
+        or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
+    ):
+        return True
+    if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
+        return True
+    if argument.depth and words_of(name)[-1:] and words_of(name)[-1] in _PLAIN:
+        return True
+    around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
+    told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or _speaks_of(name, text):
+        return True
+    if argument.depth == 0 and _is_passed(argument, tool):
+        return True
+    alone = argument.depth == 0 and len(argument.siblings) == 1
+    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
+
+
+def _speaks_of(name: str, text: str) -> bool:
+    """Whether a sentence says something of the argument by its name: `depth is …`, `The GUID must …`, `supply pin`."""
+    known = re.escape(name)
+    said = rf"(?<!\w){known}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)"
+    given = rf"\b(?:supply|pass|provide|set|needs?) (?:an? |the |its )?{known}\b"
+    written = rf"\bthe {known} (?:is|must|may|can)\b"
+    return re.search(said, text) is not None or re.search(rf"{given}|{written}", text, re.IGNORECASE) is not None
+
+
+def _is_passed(argument: Argument, tool: ToolView) -> bool:
+    """Whether a call in the text of the tool passes the argument by its position: `has_key('colour')`."""
+    call = re.search(rf"(?<!\w){re.escape(tool.name)}\(([^()=\n]{{1,200}})\)", tool.description[:MOST_TEXT])
+    values = call[1].split(",") if call is not None else []
+    return argument.siblings.index(argument.name) < len(values) and re.match(r"\s*['\"\d\[{-]", values[0]) is not None
+
+
+def _is_spoken_of(argument: Argument, tool: ToolView, text: str) -> bool:
+    """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
+    `the user ID`. Where its form matters, that is not enough."""
+    words = [singular(word) for word in words_of(argument.name)]
+    while len(words) > 1 and words[-1] in _OF_TYPE:
+        words.pop()
+    if not words or argument.kind == "object":
+        return False
+    told = [singular(word) for word in words_of(text.lower())]
+    if len(words) > 1 and words[-1] in ("id", "name") and argument.kind != "array":
+        named = [singular(word) for word in words_of(tool.name)]
+        if _has(told, words[:-1]) or _has(named, words[:-1]):
+            return True  # `incident_id` of `get_incident`, `ticket_id` of `Lists the notes of a ticket`
+    if not _FORMED.isdisjoint(words):
+        return False
+    if len(words) == 1:
+        pattern = rf"\b{_WORKS_ON}{re.escape(words[0])}s?\b(?! of)"
+        return argument.kind != "array" and re.search(pattern, text, re.IGNORECASE) is not None
+    return _has(told, words) or (words[-1] == "id" and len(words) > 2 and _has(told, words[-2:]))
+
+
+def _has(words: list[str], piece: list[str]) -> bool:
+    return any(words[at : at + len(piece)] == piece for at in range(len(words)))
+
+
+_OF_TYPE: Final = word_set("str string dict json list text obj object")
+_WORKS_ON = (
+    r"(?:of|for|by|from|to|in|with|at|on|given|using|into) (?:(?:an?|the|its|this|that|one|another|your|given|specific|"
+    r"specified|single) ){0,2}"
+)
+_FORMED: Final = word_set(
+    "date day time timestamp start end since until from to before after duration timeout interval amount size format "
+    "filter query range limit offset page sort order type mode status state options config"
+)
+"""Words in names of values whose form or unit a model cannot guess."""
+
+
+_PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
+"""Names inside an object that need no text."""
+_INSIDE = 3
+
+
+def _inside(argument: Argument) -> Iterator[dict[str, Any]]:
+    """The parts of an object or of a list, and the branches of a union, some levels deep."""
+    left = [(argument.schema, 0)]
+    while left:
+        schema, depth = left.pop()
+        inner = [as_schema(one) for one in as_schema(schema.get("properties")).values()]
+        inner += [as_schema(one) for word in ("anyOf", "oneOf", "allOf") for one in as_list(schema.get(word))]
+        inner += [as_schema(schema["items"])] if "items" in schema else []
+        yield from inner
+        left += [(one, depth + 1) for one in inner if depth < _INSIDE]
+
+
+def documented(text: str) -> list[tuple[str, str]]:
+    """The arguments that a description tells of in a section of its own, with what it says of each."""
+    found: list[tuple[str, str]] = []
+    section = _SECTION.search(text[:MOST_TEXT])
+    if section is not None:
+        found += _entries(text[section.end() : section.end() + MOST_TEXT])
+    found += [(one[1], one[2].strip()) for one in _FIELD.finditer(text[:MOST_TEXT])]
+    return found
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    indent = ""
+    for line in text.split("\n"):
+        if not line.strip():
+            if found:
+                break
+            continue
+        entry = _ENTRY.match(line)
+        if _RETURNS.match(line) and (entry is None or not found or len(entry[1]) < len(indent)):
+            break
+        if entry is not None and (not found or entry[1] == indent):
+            indent = entry[1]
+            found.append((entry[2], entry[4].strip()))
+        elif found and len(line) - len(line.lstrip()) > len(indent):
+            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
+        else:
+            break
+    return found
