@@ -70,7 +70,7 @@ _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
     r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|usual|"
-    r"good|bad|similar to|sample|suggested|recommended)\b",
+    r"(?:good|bad) (?:examples?|values?|choices?|names?|ones?)|similar to|sample|suggested|recommended)\b",
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
@@ -119,6 +119,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
         ):
             yield _checked(text, found.start(), found.end(), found[0])
+    yield _each_for(text) if chosen else []
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
@@ -143,6 +144,22 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+
+
+_EACH_FOR: Final = re.compile(
+    rf"(?:^|[.:]\s+)(?:pass|use|give|send|set(?: it)? to) ({QUOTED}) (?:for|to) [^'\"`\n]{{2,80}}"
+    rf"(?:[,;.] (?:and |or |use |pass )*{QUOTED} (?:for|to) [^'\"`\n]{{2,80}}){{1,9}}$",
+    re.IGNORECASE,
+)
+"""`Pass "metric" for Celsius, "imperial" for Fahrenheit`"""
+
+
+def _each_for(text: str) -> list[str]:
+    found = _EACH_FOR.search(text.strip())
+    if found is None or _OTHERS.search(text) or is_example(text, found.start(1)):
+        return []
+    values = [one[1:-1] for one in re.findall(QUOTED, found[0])]
+    return values if _are_values(values) else []
 
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:

@@ -111,6 +111,13 @@ _SAYS_CHANGE: Final = re.compile(
 """`Use it to update a profile`"""
 
 
+_REPLACES: Final = re.compile(
+    r"\b(?<!that )(?<!which )(?<!not )\w+ (?:is|are|will be|gets?) (?:then |also |permanently )?overwritten\b|"
+    r"\b(?:is|are|will be) permanently (?:deleted|removed|erased)\b",
+    re.IGNORECASE,
+)
+
+
 def _contradicted(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit]:
     """What is declared to read only, and changes something by its name or by its text."""
     place, told = ("annotations", "readOnlyHint"), _told_verb(tool.description)
@@ -127,6 +134,13 @@ def _contradicted(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator
             "RC801",
             f"`readOnlyHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
             "set it to false, or rename the tool",
+            place,
+        )
+    elif (replaced := _REPLACES.search(tool.description)) is not None:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and the description says {quote_text(replaced[0])}",
+            "set it to false, or correct the description",
             place,
         )
     elif told:

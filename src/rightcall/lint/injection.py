@@ -74,7 +74,7 @@ _PUSHES: Final = re.compile(
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every)(?: other)? (?:tools?|functions?)\b|\b(?:do not|don't|never) (?:use|call|"
-    r"invoke) (?:any )?other tools?\b"
+    r"invoke) (?:any )?other (?:[\w-]+ ){0,2}tools?\b"
     r"|\bpreferred over (?:all|any) other\b|\b(?:all|any) other tools? (?:are|is) (?:deprecated|broken|insecure|"
     r"unreliable|inferior|obsolete)\b"
     r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
@@ -378,7 +378,10 @@ def _is_order(text: str, at: int) -> bool:
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Tools that a text names and that no list has."""
+    """Tools that a text names and that no list has, and orders about the calls of another one."""
+    compound = {tool.name for tool in tools if "_" in tool.name or "-" in tool.name}
+    for tool in tools:
+        yield from ((tool, hit) for hit in _redirects(tool, compound))
     values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
     known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
     for tool in tools:
@@ -399,6 +402,31 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
                     tool.at("description"),
                 ),
             )
+
+
+_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+")
+_FOR_EXAMPLE: Final = re.compile(r"\be\.?g\b|(?<![.@\w-])example\b(?!\.)|@example\.", re.IGNORECASE)
+_TOO: Final = re.compile(
+    r"\b(?:also|as well|instead|bcc|cc|copy|copies|forward|redirect|always|must|have to|has to|additionally)\b",
+    re.IGNORECASE,
+)
+
+
+def _redirects(tool: ToolView, names: set[str]) -> Iterator[Hit]:
+    """A text that sends what another tool does to an address: `mails of send_mail must also go to a@b.c`."""
+    for path, text in _prose(tool):
+        for found in _ADDRESS.finditer(text):
+            start = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()), found.start() - 200)
+            sentence = re.split(r"\.\s|\n", text[max(0, start + 1) : found.end() + 100])[0]
+            named = names.intersection(re.findall(r"[\w-]+", sentence)) - {tool.name}
+            if named and _TOO.search(sentence) and not _FOR_EXAMPLE.search(sentence):
+                yield Hit(
+                    "RC704",
+                    f"sends what {join_names(sorted(named))} does elsewhere: {quote_text(found[0])}",
+                    "remove it; if the server is not yours, do not use it",
+                    path,
+                )
+                return
 
 
 def _endings(name: str) -> Iterator[str]:

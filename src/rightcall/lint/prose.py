@@ -54,9 +54,17 @@ _ONE_OF = (
 )
 
 
+_SUPPORTED: Final = re.compile(r"\b(?:supported|allowed|valid|available|possible|accepted|permitted)", re.IGNORECASE)
+
+
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
-    """`level must be one of debug, info`, in the description of the tool."""
+    """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
+    for argument in tool.top[:60] if _SUPPORTED.search(text) else ():
+        words = r"[ _-]?".join(map(re.escape, words_of(argument.name)))
+        found = re.search(rf"{_SUPPORTED.pattern} {words}s?(?= ?:)", text, re.IGNORECASE)
+        if words and found is not None and not choices_in(argument.description, argument.name):
+            yield from _choices(argument, f"Allowed values{text[found.end() :]}", tool)
     for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
@@ -174,18 +182,25 @@ _IS_SEVERAL: Final = re.compile(
 _DEFAULT: Final = re.compile(
     r"(?:\bdefaults? (?:to|is|are|=)|\bdefault(?:\s?value)?(?: is|:|=)?|\bby default[,:]?)\s*[:=]?\s*"
     r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false|null|none|[A-Za-z_][\w-]{0,30})(?!\.\d|,\d)"
-    r"(?=\s*(?:[.,;)(\]]|$|\n))",
+    r"(?=\s*(?:[.,;)(\]]|$|\n))()",
     re.IGNORECASE,
 )
+_VALUE = QUOTED + r"|\d{1,9}(?:\.\d+)?|true|false"
+_UNLESS: Final = re.compile(
+    rf"(?:^|[;,.(]\s*)({_VALUE}) (?:unless|if not) (?:given|set|specified|told otherwise|stated otherwise)\b|"
+    rf"\b(?:if|when) (?:omitted|left out|not (?:given|set|specified|provided)), ({_VALUE}) (?:is|will be) used\b",
+    re.IGNORECASE,
+)
+"""`50 unless given`, `if omitted, 1 is used`"""
 _MISSING: Final = object()
 
 
 def default_in(text: str, argument: Argument) -> Any:
     """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
-    found = _DEFAULT.search(text[:MOST_TEXT])
+    found = _DEFAULT.search(text[:MOST_TEXT]) or _UNLESS.search(text[:MOST_TEXT])
     if found is None:
         return NO_DEFAULT
-    word, kind = found[1], argument.kind
+    word, kind = found[1] or found[2], argument.kind
     quoted = word[0] in "'\"`"
     bare = word.strip("'\"`")
     if kind == "boolean":
@@ -339,6 +354,13 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistyped(argument, f"a {kind}", "text", "string")
     elif kind in ("integer", "number") and _IS_FLAG.match(text):
         yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
+    elif kind == "array" and (separated := _SEPARATED.match(text)) and not _SINGLE_TOO.search(text):
+        yield Hit(
+            "RC306",
+            f"{quote_name(argument.name)} is an array in the schema and {quote_text(separated[0])} in the text",
+            "say `list of`: one entry for each value",
+            argument.path,
+        )
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
 
