@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from msgspec import json
 from msgspec.structs import replace
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, rename_hint
 from rightcall.executor.door import Door
 from rightcall.executor.messages import tell_passage, tell_waiting
 from rightcall.executor.passage import Passage
@@ -139,10 +139,8 @@ class Judging:
         wire = self._table.wire(space, name)
         if wire is None:
             return passage.message
-        own, whole, listed = (escaped(one, 100) for one in (name, full_name(space, name), wire))
-        return passage.message.replace(f"Invalid {own} call.", f"Invalid {listed} call.", 1).replace(
-            f"'{whole}'", f"'{listed}'", 1
-        )
+        whole, listed = (escaped(one, 100) for one in (full_name(space, name), wire))
+        return rename_hint(passage.message, name, wire).replace(f"'{whole}'", f"'{listed}'", 1)
 
     async def _made_ready(self, caller: str, space: str, now: Ready) -> None:
         """The tools of one server for one caller; all calls that need them wait for the same work."""
