@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
+from hashlib import sha256
 from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypedDict
@@ -31,6 +32,7 @@ from rightcall.executor.calls import (
     end_body,
     faulty,
     hush_reasons,
+    identity_now,
     reason_told,
     record_later,
     tell_people,
@@ -49,7 +51,7 @@ from rightcall.executor.rights import (
     known_tools,
     tool_name,
 )
-from rightcall.executor.toolbox import Way, origin_of
+from rightcall.executor.toolbox import Way, full_name, origin_of
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.trust import stops_of_folders
@@ -79,7 +81,7 @@ from rightcall.record.premises import (
     store_path,
     store_place,
 )
-from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
+from rightcall.record.tables import CallBody, EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -99,6 +101,8 @@ _LOOKS = 0.1
 _MOST_SEEN = 10_000
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
+_UNKNOWN = "(unknown)"
+"""Recorded for a name that no tool has: such a name may hold anything."""
 _DONE = Result(True)
 _DRY_RUN = EndBody("success", summary="Dry run: it was not made")
 
@@ -461,6 +465,27 @@ class Door:
             return self.store.transact(work).decision
         except StoreError as error:
             return unrecorded(error).decision
+
+    def refuse_unjudged(
+        self, name: str, why: str, *, space: str = "", caller: str | None = None, context: str | None = None
+    ) -> int:
+        """Record the refusal of a call that cannot be judged, since nobody can say what it is: under the tool's name
+        where there is such a tool, without its arguments, of which there may be two. Returns the record's number, 0
+        where the store could not take it."""
+        caller = caller or self.caller
+        tool = full_name(space, name if self.gate(caller, space).catalog.get(name) is not None else _UNKNOWN)
+        digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
+        body = CallBody(
+            caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
+            policy=self.policy.digest, wire=self.host, identity=identity_now(),
+        )  # fmt: skip
+        decision = Decision("deny", "validation", f"Validation failed: {why}")
+        work = partial(refuse, caller=caller, digest=digest, decision=decision, body=body, at=self.store.clock.now())
+        try:
+            return self.store.transact(work).call
+        except StoreError as error:
+            log.warning("rightcall: a refusal could not be recorded: %s", error)
+            return 0
 
     def leaves_out(self, space: str, caller: str | None = None) -> bool:
         """Whether a caller may use nothing of a server."""
