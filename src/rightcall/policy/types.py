@@ -512,9 +512,15 @@ def same_scope(request: Request, changes: int) -> str:
     """Where identical calls are counted, as long as nothing changes. A state that could not be told is like no other,
     and says nothing here: what such calls gave is compared instead. A person may ask the same again: that is another
     turn, in which the count begins anew."""
+    before, after = same_scope_parts(request)
+    return f"{before}{changes}{after}"
+
+
+def same_scope_parts(request: Request) -> tuple[str, str]:
+    """What `same_scope` has before and after the number of changes."""
     state = UNKNOWN if request.state.startswith(UNKNOWN) else request.state
-    scope = f"same\0{request.caller}\0{request.digest}\0{state}\0{changes}"
-    return f"{scope}\0{request.turn}" if request.turn else scope
+    before = f"same\0{request.caller}\0{request.digest}\0{state}\0"
+    return before, f"\0{request.turn}" if request.turn else ""
 
 
 def refused_scope(caller: str, digest: str) -> str:

@@ -35,6 +35,7 @@ from rightcall.policy.types import (
     definition_binding,
     refused_scope,
     same_scope,
+    same_scope_parts,
     server_key,
 )
 from rightcall.record.tables import (
@@ -459,14 +460,13 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
 
 def needs_of(request: Request) -> Needs:
     """What `admit` will ask and write, for stores that want to know it beforehand."""
-    origin, before = request.origin, same_scope(request, 0).split("\0")
+    origin = request.origin
     definitions = (request.tool,) if origin is None else (request.tool, server_key(origin.server))
-    same = ("\0".join(before[:4]) + "\0", "".join(f"\0{part}" for part in before[5:]))
     return Needs(
         callers=(request.caller,),
         scopes=tuple((scope.name, calls) for scope in request.scopes for calls, _, _ in scope.windows),
         tails=(refused_scope(request.caller, request.digest),),
-        same=(same,) if len(before) in (5, 6) else (),
+        same=(same_scope_parts(request),),
         definitions=definitions,
         bindings=(binding(request),),
         approvals=() if request.approval is None else (request.approval,),
