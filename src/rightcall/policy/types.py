@@ -8,7 +8,7 @@ Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
 from collections.abc import Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -523,9 +523,13 @@ def same_scope_parts(request: Request) -> tuple[str, str]:
     return before, f"\0{request.turn}" if request.turn else ""
 
 
+REFUSED_SCOPES: Final = "refused\0"
+"""How every `refused_scope` begins."""
+
+
 def refused_scope(caller: str, digest: str) -> str:
     """Where refusals of the same call are counted."""
-    return f"refused\0{caller}\0{digest}"
+    return f"{REFUSED_SCOPES}{caller}\0{digest}"
 
 
 def binding(request: Request) -> str:

@@ -22,6 +22,7 @@ from rightcall.errors import AnswerError
 from rightcall.policy.types import (
     HOUR,
     PAUSED,
+    REFUSED_SCOPES,
     SECOND,
     SERVER_CHANGED,
     Approval,
@@ -571,8 +572,6 @@ def _outcome(tables: Tables, call: int) -> str:
 # ── release ──
 # Calls that were refused again and again (P-11): which there are, and letting one try again.
 
-_REFUSED = "refused\0"
-
 
 class RefusedCall(Struct, frozen=True):
     """A call that was refused within the last hour."""
@@ -589,12 +588,12 @@ class RefusedCall(Struct, frozen=True):
 def refused_calls(tables: Tables, least: int = 1) -> list[RefusedCall]:
     """The calls that were refused at least so often within the hour, by caller; those in quarantine for as many as the
     policy says."""
-    found = [_held(tables, *scope) for scope in tables.scopes(_REFUSED) if scope[1] >= least]
+    found = [_held(tables, *scope) for scope in tables.scopes(REFUSED_SCOPES) if scope[1] >= least]
     return sorted(found, key=lambda held: (held.caller, -held.refusals, held.digest))
 
 
 def _held(tables: Tables, scope: str, refusals: int) -> RefusedCall:
-    caller, _, digest = scope.removeprefix(_REFUSED).rpartition("\0")
+    caller, _, digest = scope.removeprefix(REFUSED_SCOPES).rpartition("\0")
     last = tables.nth_last(scope, 1)
     entry = tables.entry(last.call) if last is not None else None
     if entry is None:
