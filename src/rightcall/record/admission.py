@@ -217,15 +217,15 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
     said, by, digest = reply.said, reply.by, reply.digest
-    _known_word(said)
+    _require_known_word(said)
     approval = approval_of(tables, id)
     if not (reply.takes_back and said == "denied" and may_be_taken_back(approval, now)):
-        answerable(approval, now)
+        require_answerable(approval, now)
     if said == "approved" or digest:
-        _same_digest(approval, digest)
+        _require_digest(approval, digest)
     if said == "approved":
-        _shown_whole(approval)
-    person(by, approval.caller, callers)
+        _require_shown(approval)
+    require_person(by, approval.caller, callers)
     sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind != "call":
@@ -243,7 +243,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     return answered
 
 
-def _known_word(said: object) -> None:
+def _require_known_word(said: object) -> None:
     """Any other word would use the question up without being a yes or a no."""
     if said in ANSWERS:
         return
@@ -261,7 +261,7 @@ def approval_of(tables: Tables, id: str) -> Approval:
     return approval
 
 
-def answerable(approval: Approval, now: int) -> None:
+def require_answerable(approval: Approval, now: int) -> None:
     """Raises when a question cannot be answered any more."""
     if approval.status == "expired" or (approval.status == "waiting" and approval.expires_at <= now):
         raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
@@ -274,7 +274,7 @@ def may_be_taken_back(approval: Approval, now: int) -> bool:
     return approval.status == "approved" and approval.kind == "call" and approval.expires_at > now
 
 
-def _shown_whole(approval: Approval) -> None:
+def _require_shown(approval: Approval) -> None:
     """Nobody says yes to what nobody can be shown."""
     if not approval.canonical:
         raise AnswerError(
@@ -283,7 +283,7 @@ def _shown_whole(approval: Approval) -> None:
         )
 
 
-def _same_digest(approval: Approval, digest: str) -> None:
+def _require_digest(approval: Approval, digest: str) -> None:
     if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
         raise AnswerError(
             f"{escaped(digest, 70)!r} is not the digest of approval {approval.id}, of which at least {LEAST_DIGEST} "
@@ -315,9 +315,9 @@ def earlier_definition(tables: Tables, name: str, kind: str = "definition") -> s
     return ""
 
 
-def person(by: str, caller: str, callers: Collection[str]) -> None:
-    """Only a person decides about a caller: not that caller, nor any other of the policy file, nor who looks like
-    one."""
+def require_person(by: str, caller: str, callers: Collection[str]) -> None:
+    """Only a person decides about a caller: raises for that caller, for any other of the policy file, and for who looks
+    like one."""
     who = _alike(by)
     if not who:
         raise AnswerError("say who you are: --by NAME")
@@ -381,7 +381,7 @@ def _expire(tables: Tables, approval: Approval) -> None:
 
 def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = (), hide: Hide = unsaid) -> None:
     """Somebody says yes in advance; never for oneself. `hide` says what the record keeps of conditions and note."""
-    person(grant.by, grant.caller, callers)
+    require_person(grant.by, grant.caller, callers)
     for what, name in (("caller", grant.caller), ("tool", grant.tool)):
         if not name.strip() or not name.isprintable() or "*" in name:
             raise AnswerError(f"a grant is for one {what}, by its whole name; {escaped(name, 40)!r} is none")
@@ -623,7 +623,7 @@ def release_all(tables: Tables, by: str, callers: Collection[str] = ()) -> list[
 
 
 def _released(tables: Tables, held: RefusedCall, by: str, callers: Collection[str]) -> RefusedCall:
-    person(by, held.caller, callers)
+    require_person(by, held.caller, callers)
     tables.forget(refused_scope(held.caller, held.digest))
     data = {"caller": held.caller, "digest": held.digest, "tool": held.tool, "refusals": held.refusals}
     tables.append("release", 0, encode(NoteBody("released", by, data)))
@@ -666,6 +666,6 @@ def resume(tables: Tables, by: str, reason: str = "", callers: Collection[str] =
 
 def check_operator(by: str, reason: str, callers: Collection[str]) -> None:
     """A caller can neither stop the others nor let itself go on."""
-    person(by, "", callers)
+    require_person(by, "", callers)
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise AnswerError(f"a reason has at most {LONGEST_REASON} characters, all of them visible")
