@@ -170,7 +170,8 @@ class Around(TypedDict, total=False):
 
 
 class Door:
-    """One host's way in. Thread-safe; every method that waits for the disk has an asynchronous twin.
+    """One host's way in. Thread-safe. `ajudge` is for event loops, and `ended` never waits; everything else that
+    decides or records waits for the disk, and belongs in a thread there.
 
     >>> tools = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}},
     ...          "required": ["n"]}}]
@@ -249,13 +250,13 @@ class Door:
 
     @property
     def policy(self) -> Policy:
-        """The policy in force, with what this door adds to it."""
+        """The policy in force, with what this door adds to it; looks whether its file has changed."""
         self._look()
         return self._current
 
     @property
-    def current(self) -> Policy:
-        """The same as of the last look, for who has just had one."""
+    def policy_as_seen(self) -> Policy:
+        """The same as of the last look at its file, without another one: for who has just had one."""
         return self._current
 
     @cached_property

@@ -93,7 +93,7 @@ class Judging:
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
         caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
         since = self._door.telemetry.now()
-        ready = self._table.version, self._door.current.digest
+        ready = self._table.version, self._door.policy_as_seen.digest
         if self._ready.get((caller, space)) != ready:
             await self._made_ready(caller, space, ready)
         if len(bytes(exchange.line)) <= BIG:
@@ -412,7 +412,7 @@ class Calls:
         def forget() -> None:
             self._door.ended(passage, ok=False, error=NO_ANSWERS)
 
-        digest = self._door.current.digest
+        digest = self._door.policy_as_seen.digest
 
         async def barred() -> Answer | None:
             again = await self._barred(digest, call, meant, exchange)
