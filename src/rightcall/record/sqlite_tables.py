@@ -6,7 +6,6 @@ something is taken back (`refresh`, `catch_up`). Records, and which calls run, a
 
 import os
 import sqlite3
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from functools import cache
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import astuple, replace
 
+from rightcall.base.files.guarded import take_lock
 from rightcall.policy.trust import EVERYWHERE, Stops, folder_stop, put_stop, stops_above
 from rightcall.policy.types import (
     HOUR,
@@ -40,26 +40,6 @@ if TYPE_CHECKING:
 # ── runs ──
 # Which processes are alive. Each open store is a run: it holds a lock on a file of its own beside the database, which
 # the system lets go when the process ends, however it ends. Whoever can take the lock knows that the run is dead.
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def take_lock(fd: int) -> bool:
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def take_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class Runs:
