@@ -636,25 +636,38 @@ async def _searched(held: Held, receive: Receive, headers: list[tuple[bytes, byt
     """The same request with its body read whole; None where that holds a token."""
     if _WITH_BODY.isdisjoint(dict(headers)):
         return receive
-    message = await receive()
-    if message.get("more_body"):
-        message = await _whole(message, receive)
-    if message["type"] == "http.request" and held.is_in_body(message.get("body", b"")):
-        return None
+    try:
+        body = await body_of(receive)
+    except Gone:
+        return replayed({"type": "http.disconnect"}, receive)
+    return None if held.is_in_body(body) else replayed({"type": "http.request", "body": body}, receive)
+
+
+# ── bodies ──
+# The body of a request, read whole.
+
+
+class Gone(Exception):
+    """The client has closed its connection."""
+
+
+async def body_of(receive: Receive) -> bytes:
+    """Raises Gone where its client has left before all of it had come."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+def replayed(message: Message, receive: Receive) -> Receive:
+    """A request from which this message was read, for who reads it next."""
     waiting = [message]
 
     async def again() -> Message:
         return waiting.pop() if waiting else await receive()
 
     return again
-
-
-async def _whole(message: Message, receive: Receive) -> Message:
-    """A body as one message; or that its client has left before all of it had come."""
-    pieces = [message.get("body", b"")]
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] != "http.request":
-            return message
-        pieces.append(message.get("body", b""))
-    return {"type": "http.request", "body": b"".join(pieces)}
