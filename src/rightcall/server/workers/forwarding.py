@@ -22,6 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from rightcall.base.http.answers import header_of
 from rightcall.mcp.gateway.forward import MARK, TASKS, names_in
 from rightcall.mcp.messages import HANDSHAKE, fields, header_text, mapping, read, value
+from rightcall.record.tables import NO_IDENTITY
 from rightcall.server.access import Entered, Gone, body_of, enter, entrance_of, replayed
 from rightcall.server.mcp import Endpoint, counts, plain
 from rightcall.server.workers.frames import Frames, connected, listening
@@ -43,7 +44,7 @@ class _Asked(Struct, frozen=True, array_like=True):
     headers: list[tuple[bytes, bytes]]
     caller: str
     operator: bool
-    identity: tuple[str, str] = ("", "")
+    identity: tuple[str, str] = NO_IDENTITY
 
 
 class _Begun(Struct, frozen=True, array_like=True):
