@@ -51,15 +51,6 @@ if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask
     from rightcall.gate.gate import Gate
 
-# ── index ──
-# Finding the right tools among thousands, in a millisecond and without a model.
-#
-#     words    BM25 over name, description, arguments and their descriptions      always
-#     meaning  static vectors of the request and of the tool (`vectors`)          with the extra `route`
-#
-# Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the
-# others.
-
 # ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
 #
@@ -124,6 +115,16 @@ def _parts(data: memoryview) -> tuple[list[ToolText], Saved, bytes]:
     words = msgpack.decode(body[first : first + second], type=Saved)
     fits = third == len(tools) * vectors.ROW_BYTES and head.digest == vectors.digest()
     return tools, words, bytes(body[first + second :]) if fits else b""
+
+
+# ── index ──
+# Finding the right tools among thousands, in a millisecond and without a model.
+#
+#     words    BM25 over name, description, arguments and their descriptions      always
+#     meaning  static vectors of the request and of the tool (`vectors`)          with the extra `route`
+#
+# Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the
+# others.
 
 
 class Hit(Struct, frozen=True):
