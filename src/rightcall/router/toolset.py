@@ -54,10 +54,10 @@ if TYPE_CHECKING:
 # ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
 #
-#     rightcall-index 1\n   the head   the tools   the words   the vectors (half precision)
+#     rightcall-index 1 little\n   length of the head (4 bytes)   the head   the tools   the words   the vectors
 #
-# Head, tools and words are msgpack. Numbers lie as in memory: a file of a machine that orders bytes otherwise is
-# foreign.
+# The first line names the version and the order of bytes; a file with any other is refused. Head, tools and words are
+# msgpack; vectors lie as in memory, in half precision.
 
 VERSION = 1
 MOST = 512 * 1024 * 1024
@@ -282,8 +282,8 @@ class ToolIndex:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """An index that was saved. Raises StoreError for what is none, is damaged or comes from a newer version."""
-
+        """An index that was saved. Raises StoreError for what is none, is damaged, or is of another version or byte
+        order."""
         tools, words, rows = load(path)
         index = cls()
         if index._table is not None and not rows:
