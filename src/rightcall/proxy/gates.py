@@ -23,10 +23,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.json.strict import encode_sorted
 from rightcall.base.secrets import LONGEST_VALUE, Redactor, make_storable, redact_text
 from rightcall.base.text import render_json
 from rightcall.errors import RightCallError
 from rightcall.executor.calls import LONGEST_EMISSION, Written, kept_problems, kept_repairs
+from rightcall.executor.request import canonical_json
 from rightcall.gate.gate import (
     Counter,
     Gate,
@@ -400,8 +402,6 @@ _DEEPEST, _MOST_ITEMS = 4, 100
 MOST_TOLD: Final = 200
 """Repairs and problems of one call that a record names."""
 
-_sorted = msgspec.json.Encoder(order="deterministic").encode
-
 
 def render_header(
     did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
@@ -533,7 +533,7 @@ def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
     digest = ""
     if did.verdict.ok and call is not None:
         with suppress(TypeError, ValueError, OverflowError, RecursionError):
-            digest = sha256(_sorted({"name": call.name, "arguments": given})).hexdigest()
+            digest = sha256(canonical_json(call.name, given)).hexdigest()
     digest = digest or Written(did.verdict, did.written, did.said if isinstance(did.said, str) else None).digest
     return digest if redactor is None else redactor.keyed(digest.encode())
 
@@ -579,13 +579,13 @@ def shorten_value(value: Any, redactor: Redactor) -> Any:
     if not isinstance(value, (dict, list)):
         return value
     try:
-        size = len(_sorted(value))
+        size = len(encode_sorted(value))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return redact_text(render_json(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
     if size <= LOOKED_AT:
         return cast("Any", value)
     smaller = _smaller(value, redactor, 0)
-    return smaller if len(_sorted(smaller)) <= LOOKED_AT else _cut(_sorted(value).decode(), redactor)
+    return smaller if len(encode_sorted(smaller)) <= LOOKED_AT else _cut(encode_sorted(value).decode(), redactor)
 
 
 def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
@@ -595,7 +595,7 @@ def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
         return value
     holder = cast("dict[Any, Any] | list[Any]", value)
     if depth >= _DEEPEST or len(holder) > _MOST_ITEMS:
-        return _cut(_sorted(holder).decode(), redactor)
+        return _cut(encode_sorted(holder).decode(), redactor)
     if isinstance(holder, dict):
         return {key: _smaller(item, redactor, depth + 1) for key, item in holder.items()}
     return [_smaller(item, redactor, depth + 1) for item in holder]
