@@ -27,6 +27,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.calls import (
+    UNNAMED,
     Who,
     checked_caller,
     end_body,
@@ -101,8 +102,6 @@ _LOOKS = 0.1
 _MOST_SEEN = 10_000
 _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
-_UNKNOWN = "(unknown)"
-"""Recorded for a name that no tool has: such a name may hold anything."""
 _DONE = Result(True)
 _DRY_RUN = EndBody("success", summary="Dry run: it was not made")
 
@@ -474,7 +473,7 @@ class Door:
         where there is such a tool, without its arguments, of which there may be two. Returns the record's number, 0
         where the store could not take it."""
         caller = caller or self.caller
-        tool = full_name(space, name if self.gate(caller, space).catalog.get(name) is not None else _UNKNOWN)
+        tool = full_name(space, name if self.gate(caller, space).catalog.get(name) is not None else UNNAMED)
         digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
         body = CallBody(
             caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
