@@ -213,17 +213,13 @@ class Did(NamedTuple):
         passed on as it was is none."""
         return self.verdict.repairs if self.fate in ("repaired", "lifted") else ()
 
-    def is_observed(self, *, observe: bool) -> bool:
-        """Whether this call was only looked at."""
-        return observe or self.verdict.mode == "observe"
-
     def why(self, *, observe: bool) -> str:
         """What there is to say of it, where its repairs and problems do not; nothing that a model wrote."""
         if self.fate == "repaired":
             return self.note
         if self.fate != "left":
             words = FATES[self.fate]
-            return (self.is_observed(observe=observe) and words.would_why) or words.why
+            return (is_observed(self.verdict, observe=observe) and words.would_why) or words.why
         call = self.verdict.call or self.verdict.found
         if self.verdict.truncated or call is None or call.origin != "text":
             return "the answer ends before the call does; passed on unchanged"
@@ -250,6 +246,11 @@ def is_wrong(verdict: Verdict) -> bool:
     """Whether a call is none that anybody should run. A policy that only warns or observes calls it ok all the same;
     but to pass a wrong call on is one thing, to make one is another."""
     return not verdict.ok or bool(verdict.problems) or verdict.call is None
+
+
+def is_observed(verdict: Verdict, *, observe: bool) -> bool:
+    """Whether a call is only looked at: all are (`observe`), or the policy says so of the tool or of this door."""
+    return observe or verdict.mode == "observe"
 
 
 def can_retry(verdict: Verdict) -> bool:
@@ -318,8 +319,8 @@ class Settler:
         return replace(call, id=new or given), did._replace(fate="repaired", note=note)
 
     def observes(self, verdict: Verdict) -> bool:
-        """Whether this call is only looked at: all are, or the policy says so of the tool or of this door."""
-        return self.observe or verdict.mode == "observe"
+        """Whether this call is only looked at."""
+        return is_observed(verdict, observe=self.observe)
 
     def liftable(self, verdict: Verdict) -> bool:
         """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names
@@ -432,7 +433,7 @@ def word_for(did: Did, *, observe: bool) -> str:
     >>> word_for(one, observe=False), word_for(one, observe=True), word_for(one._replace(fate="right"), observe=True)
     ('lifted', 'would-lift', 'right')
     """
-    return word_of(did.fate, observed=did.is_observed(observe=observe))
+    return word_of(did.fate, observed=is_observed(did.verdict, observe=observe))
 
 
 class Provenance(NamedTuple):

@@ -246,7 +246,7 @@ class Router:
         calls = answer == "call"
         packet = with_state(replace(packet, intent=intent), "processing")
         packet = with_routing(packet, needs_tool=calls, routing_requested=calls)
-        return log_step(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
+        return log_step(packet, "intent_detection", intent.user_intent, taken, sure=found.probability)
 
     def find(self, packet: Packet) -> Packet:
         """The tools that the selecting model is shown: all of them, likeliest first, or the likeliest of very many."""

@@ -6,7 +6,6 @@ an executor when the first call runs.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from sys import byteorder
@@ -588,7 +587,7 @@ class Offering:
     def __init__(self, executor: Executor | SyncExecutor) -> None:
         self._executor = cast("Executor", executor)  # the twin has all that is needed here
         self._index = FollowingIndex()
-        self._alone = threading.Lock()
+        self._alone = Lock()
         self._of: object = None
         self._usable: Kept[str, frozenset[str]] = Kept()
 

@@ -20,7 +20,7 @@ from rightcall.executor.door import Door
 from rightcall.executor.messages import tell_passage, tell_waiting
 from rightcall.executor.passage import Passage
 from rightcall.executor.toolbox import full_name
-from rightcall.mcp.approvals import Approver, is_ours, read_answer
+from rightcall.mcp.approvals import Approver, Said, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
     MARK,
     NO_ANSWERS,
@@ -289,7 +289,7 @@ class Calls:
         is_dry = passage.decision.kind == "dry_run"
         return _refused(passage.message, exchange) if not is_dry else _answer_text(passage.message, exchange)
 
-    async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
+    async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Answer | Said:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
         if passage.decision.rule.startswith("definition:") and not exchange.client.decides_for_all:
             return _refused(passage.message, exchange)
