@@ -488,7 +488,8 @@ async def approve(executor: Executor, packet: Packet, by: str, *, early: bool = 
     the packet's own call, which the person was shown: an approval of any other call is not given by it, nor one of
     another caller or conversation. A yes that is `early` came before anybody had looked at what the call changes, so
     it is none to that."""
-    from rightcall.executor.question import details_of, is_cut_off  # late: only where a person is asked
+    from rightcall.base.letters import suspicions  # late: only where a person is asked
+    from rightcall.executor.question import details_of, is_cut_off, texts_in
     from rightcall.executor.request import canonical
     from rightcall.router.respond import is_shown_whole
 
@@ -502,6 +503,8 @@ async def approve(executor: Executor, packet: Packet, by: str, *, early: bool = 
         return NAMELESS
     if not is_shown_whole(selected.params) or is_cut_off(waits):
         return f"the call is too long to be shown here: see `rightcall approvals show {waits.id} --full`"
+    if odd := next(iter(suspicions("\n".join(texts_in(selected.params)))), ""):
+        return f"the call has {odd}: approve it where `rightcall approvals show {waits.id}` shows it"
     told = details_of(waits)
     if early and (told.get("preview") or (waits.state and told.get("effects") != ["read"])):
         return f"see what it would change with `rightcall approvals show {waits.id} --full`, then say yes again"
