@@ -1,6 +1,10 @@
 """Two workers against one, in one run: CPU for each request of proxy and gateway, with parent and workers together; the
 share that each worker serves; and how much more they do in a second, where there are cores for that.
 
+Two workers have twice the clients: each has as many as the one alone. Fewer would leave it waiting, and a process that
+waits needs more CPU for each request: a gateway alone 1.2 x with 8 clients of what it needs with 16. What two workers
+need for the clients of one is shown beside it, and what two gateways need that share nothing.
+
 Clients, model server and MCP server are processes of their own and do not count.
 """
 
@@ -10,8 +14,11 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 from urllib.request import urlopen
@@ -21,19 +28,21 @@ from bench.proxy_contenders import Contender, Cost, children, cost, cpu_of, idle
 from bench.table import Figure, micro, render
 from bench.timing import all_cores
 
-ROUNDS = 4
+ROUNDS = 6
 REQUESTS, CONNECTIONS = 3_000, 16
-CALLS, CLIENTS = 960, 16
+CALLS, CLIENTS = 1_600, 16
+"""Of each worker, as requests and connections are."""
 FREE = 4
 """Cores that must be free where throughput is compared."""
 
 
 class Pair(NamedTuple):
-    """With one worker, and with two."""
+    """With one worker, and with two; what two cost in other ways, which is no limit."""
 
     one: Cost
     two: Cost
     shares: list[float]
+    others: dict[str, Cost]
 
 
 def working() -> Iterator[Figure]:
@@ -55,6 +64,9 @@ def working() -> Iterator[Figure]:
                 yield Figure(f"{what}: throughput, 2 workers / 1", ours, peer, "not measured", "1.7 x", None)
             else:
                 yield Figure(f"{what}: throughput, 2 workers / 1", ours, peer, f"{more:.2f} x", "1.7 x", more >= 1.7)
+            for other, cost in found.others.items():
+                ratio = cost.cpu / found.one.cpu
+                yield Figure(f"{what}: CPU, {other}", micro(cost.cpu), micro(found.one.cpu), f"{ratio:.2f} x", "", None)
 
 
 def _proxying(folder: Path) -> Pair:
@@ -65,15 +77,15 @@ def _proxying(folder: Path) -> Pair:
             place = folder / f"proxy{count}"
             place.mkdir()
             ours.append(stack.enter_context(rightcall(server, place, "--workers", str(count))))
-        job = {"kind": "repaired", "count": REQUESTS, "connections": CONNECTIONS, "check": "call"}
+        job = {"kind": "repaired", "check": "call"}
         for one in ours:
-            cost(one, one.job(**{**job, "count": REQUESTS // 4}), 0.0)  # things are loaded
+            cost(one, one.job(**job, count=REQUESTS // 4, connections=CONNECTIONS), 0.0)  # things are loaded
         resting = [idle(one) for one in ours]
         before = _answered(_url(ours[1]))
-        pairs = list(zip(ours, resting, strict=True))
-        rounds = [[cost(one, one.job(**job), rest) for one, rest in pairs] for _ in range(ROUNDS)]
-        best = [min(column, key=lambda one: one.cpu) for column in zip(*rounds, strict=True)]
-        return Pair(best[0], best[1], _shares(before, _answered(_url(ours[1]))))
+        asked = [one.job(**job, count=n * REQUESTS, connections=n * CONNECTIONS) for n, one in enumerate(ours, 1)]
+        pairs = list(zip(ours, asked, resting, strict=True))
+        one, two = _best([partial(cost, *each) for each in pairs])
+        return Pair(one, two, _shares(before, _answered(_url(ours[1]))), {})
 
 
 def _url(one: Contender) -> str:
@@ -83,25 +95,41 @@ def _url(one: Contender) -> str:
 def _bridging(folder: Path) -> Pair:
     with ExitStack() as stack:
         found: list[tuple[int, str]] = []
-        for count in (1, 2):
-            place = folder / f"gateway{count}"
+        for number, count in enumerate((1, 2, 1)):
+            place = folder / f"gateway{number}"
             place.mkdir()
             (place / "rightcall.toml").write_text(POLICY % json.dumps(SERVER))
             found.append(stack.enter_context(gateway(place, None, "--workers", str(count), "--no-console")))
-        for pid, url in found:
-            _called(pid, url, CALLS // 2)  # things are loaded
-        base = found[1][1].removesuffix("/mcp")
+        pool = stack.enter_context(ProcessPoolExecutor(2, get_context("spawn")))
+        for one in found:
+            _called(pool, [one, one])  # things are loaded
+        alone, workers, other = found
+        base = workers[1].removesuffix("/mcp")
         before = _answered(base)
-        rounds = [[_called(pid, url, CALLS) for pid, url in found] for _ in range(ROUNDS)]
-        best = [min(column, key=lambda one: one.cpu) for column in zip(*rounds, strict=True)]
-        return Pair(best[0], best[1], _shares(before, _answered(base)))
+        ways = [[alone], [workers, workers], [workers], [alone, other]]
+        one, two, few, apart = _best([partial(_called, pool, way) for way in ways])
+        others = {f"2 workers, {CLIENTS} clients in all": few, "2 gateways that share nothing": apart}
+        return Pair(one, two, _shares(before, _answered(base)), others)
 
 
-def _called(pid: int, url: str, calls: int) -> Cost:
-    def cpu() -> float:
-        return sum(cpu_of(one) for one in (pid, *_ours(pid)))
+def _best(ways: list[Callable[[], Cost]]) -> list[Cost]:
+    """The least CPU of each, in turns."""
+    rounds = [[way() for way in ways] for _ in range(ROUNDS)]
+    return [min(column, key=lambda one: one.cpu) for column in zip(*rounds, strict=True)]
 
-    return Cost(*asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, calls)))
+
+def _called(pool: ProcessPoolExecutor, gateways: list[tuple[int, str]]) -> Cost:
+    """A process with clients for each that is named, all at once."""
+    pids = {one for pid, _ in gateways for one in (pid, *_ours(pid))}
+    before, began = sum(map(cpu_of, pids)), time.perf_counter()
+    list(pool.map(_ask, [url for _, url in gateways]))
+    taken, wall = sum(map(cpu_of, pids)) - before, time.perf_counter() - began
+    calls = CALLS * len(gateways)
+    return Cost(taken / calls, calls / wall)
+
+
+def _ask(url: str) -> None:
+    asyncio.run(over_http(lambda: 0.0, url, "files_read_file", CLIENTS, CALLS))
 
 
 def _ours(pid: int) -> list[int]:

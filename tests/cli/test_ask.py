@@ -63,7 +63,7 @@ def test_a_request_is_answered_with_what_a_tool_gave_and_its_packet_is_kept(ask:
     server.play(whole_loop(f"It says:\r\n\tDesign. {EVIL}"))
     done = ask(READING, "--session", "s1")
     assert done.code == 0
-    assert re.fullmatch(r'✓ code/read {"path": "docs/design.md"} \(\d+ ms\): Read 1 lines from .*\n', done.err)
+    assert re.fullmatch(r'✓ code/read {"path": "docs/design.md"} \(\d+ ms\): Read 1 line from .*\n', done.err)
     assert done.out == "It says:\n    Design. \\u001b[31m\\u202eevil\\u0007\n"
     assert "# Design" in json.dumps(server.requests[-1].json)
     packet = packets().load(packets().find("last"))

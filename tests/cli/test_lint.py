@@ -168,6 +168,17 @@ def test_a_module_is_imported_only_by_name(run: Runner, tmp_path: Path, monkeypa
     assert "importing it failed" in run("lint", "--module", "lint_missing").err
 
 
+def test_of_a_declared_function_the_name_and_the_description_count_that_models_read(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lint_declared.py").write_text(
+        'from rightcall import tool\n\n@tool(name="rooms", description="")\ndef own() -> str:\n    """Not read."""\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    (found,) = run("lint", "--module", "lint_declared", "--json").json["documents"][0]["findings"]
+    assert (found["tool"], found["name"]) == ("rooms", "tool-description-missing")
+
+
 def test_the_audit_log_says_what_models_wrote(run: Runner, tmp_path: Path) -> None:
     def find_rooms(floor: int) -> str:
         """Finds rooms on a floor."""

@@ -171,6 +171,10 @@ def test_nothing_in_a_packet_can_harm_the_terminal(packet: Any, store: PacketSto
         assert done.code == 0
         assert not any(character in done.out for character in EVIL if not character.isprintable())
     assert "approvals show 'x; rm " in packet("show", "last").out
+    store.save(replace(made, tool_routing=ToolRouting(selection_reasoning=EVIL)))
+    none = packet("show", "last").out
+    assert "  chosen           none\n                   because: " in none
+    assert not any(character in none for character in EVIL if not character.isprintable())
 
 
 def test_json_is_the_packet_itself(packet: Any, store: PacketStore) -> None:

@@ -18,6 +18,7 @@ from support.routers import (
     READS,
     UNAPPROVED,
     choice,
+    none,
     reads,
     says,
     write_folder,
@@ -202,6 +203,24 @@ def test_a_model_that_is_down_or_wants_no_tool_is_told(route: Route, folder: Pat
     server.play(says(NONE))
     wants_none = route(READING)
     assert (wants_none.code, wants_none.out.splitlines()[0]) == (0, "– the model wants no tool")
+    assert "  chosen           none\n                   because: Nothing to look up.\n" in wants_none.out
+
+
+@pytest.mark.parametrize("more", [[], ["--run"]])
+def test_a_model_that_has_to_know_more_is_told_in_its_words(
+    route: Route, folder: Path, server: ScriptedUpstream, more: list[str]
+) -> None:
+    write_policy(folder, server)
+    server.play(says(none("Which file is meant?")))
+    told = route("read the file", *more)
+    assert (told.code, told.out.splitlines()[0]) == (
+        int(bool(more)),
+        "? the model has to know more: Which file is meant?",
+    )
+    assert ("waits for what is missing: Which file is meant?" in told.out) is bool(more)
+    server.play(says(none("Which file is meant?")))
+    record = route("read the file", *more, "--json").json
+    assert (record["none_because"], record["selected"]) == ("Which file is meant?", None)
 
 
 def line(**fields: Any) -> str:

@@ -73,6 +73,8 @@ def test_a_request_is_told_from_what_was_asked_to_what_came_of_it(world: World) 
     for part in ("A tool is needed", "93 %", "weather", "Approved", "95 %", "success", "812 ms", "tool selection"):
         assert part in page, part
     assert "sk-1234567890abcdef" not in page
+    none = world.save(selected_tool=None, selection_reasoning="Which <b>city</b>?", execution_result=None)
+    assert "<p>Which &lt;b&gt;city&lt;/b&gt;?</p>" in world.browser.get(f"/requests/{none}").text
 
 
 def test_one_that_waits_leads_to_its_approval_and_says_how_it_goes_on(world: World) -> None:

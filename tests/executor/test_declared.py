@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall import Executor, MemoryStore
+from rightcall import Executor, Gate, MemoryStore, guard, run_calls
 from rightcall.executor.toolbox import build_toolbox
 from rightcall.policy.watch import load_policy
 from rightcall.tools.functions import local_tool, tool
@@ -187,3 +187,27 @@ def test_a_yes_for_one_root_is_none_for_another(tmp_path: Path, path: str) -> No
         assert named is not None
         assert named.rule == "approval:mismatch"
         assert one.run(call).ok
+
+
+@tool(name="shop/find", description="Find articles.", effects=["read"], example={"words": "red shoes"})
+def find(words: str) -> str:
+    """Not for models."""
+    return f"3 {words}"
+
+
+def test_every_gate_knows_a_function_as_its_author_declared_it() -> None:
+    found = Gate([find]).catalog.tools["shop/find"]
+    assert (found.description, found.effects, found.effects_declared) == ("Find articles.", {"read"}, True)
+    assert found.rules.example == {"words": "red shoes"}
+    call = {"id": "c", "type": "function", "function": {"name": "shop/find", "arguments": '{"words": "hats"}'}}
+    assert [answer["content"] for answer in run_calls(Gate([find]), [find], [call])] == ["3 hats"]
+    assert guard(find)('{"words": "hats",}') == "3 hats"
+    assert str(guard(find)("{}")).startswith("⚠️ Invalid shop/find call.")
+
+
+def test_no_pack_loosens_in_a_gate_what_the_author_declared(tmp_path: Path) -> None:
+    given = [copy, silent]
+    loose = Gate(given, packs=packs(tmp_path, LOOSE)).catalog.tools
+    assert (loose["copy"].effects, loose["silent"].effects) == ({"read", "write"}, {"read"})
+    stated = Gate(given, {"gate": {"tools": {"copy": {"effects": ["read"]}}}}, packs=packs(tmp_path, LOOSE))
+    assert stated.catalog.tools["copy"].effects == {"read"}, "the policy file has the last word"

@@ -90,7 +90,7 @@ def test_files_are_listed_without_what_their_path_says_already() -> None:
 
 def test_commits_have_counts_and_no_addresses() -> None:
     assert shape("code/log", log_result(1)) == {
-        "summary": "1 commits, more exist",
+        "summary": "1 commit, more exist",
         "commits": [
             {
                 "commit": "000001c",
@@ -107,7 +107,7 @@ def test_commits_have_counts_and_no_addresses() -> None:
 
 def test_lines_of_one_commit_are_one_block() -> None:
     shaped = shape("code/blame", blame_result({1: 2, 2: 1}, 10))
-    assert shaped["summary"] == "3 lines by 1 authors in 2 commits"
+    assert shaped["summary"] == "3 lines by 1 author in 2 commits"
     assert shaped["lineRange"] == "10-12"
     assert [(block["lines"], block["commit"], block["content"]) for block in shaped["blocks"]] == [
         ("10-11", "0000001", "x = 10\nx = 11"),
@@ -126,7 +126,7 @@ def test_a_commit_is_shown_like_a_diff() -> None:
     diff = [file_diff("a.py", 2)]
     shaped = shape("code/show", {"commit": commit(3, diff=diff)})
     assert shaped == {
-        "summary": "1 files: +3/-1",
+        "summary": "1 file: +3/-1",
         "commit": {
             "hash": f"{3:040x}",
             "author": "Joel",
@@ -145,7 +145,7 @@ def test_commits_that_are_all_there_are_just_counted() -> None:
 
 def test_lines_that_blame_has_not_looked_at_are_named() -> None:
     result = blame_result({1: 3}, 10) | {"totalLines": 20, "truncated": True}
-    told = "3 lines by 1 authors in 1 commits; lines 13-20 left out: call code/blame with startLine=13"
+    told = "3 lines by 1 author in 1 commit; lines 13-20 left out: call code/blame with startLine=13"
     assert shape("code/blame", result)["summary"] == told
 
 

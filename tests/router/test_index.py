@@ -51,6 +51,25 @@ def test_the_right_tool_comes_first(index: ToolIndex, text: str) -> None:
     assert index.search(text)[0].name == REQUESTS[text]
 
 
+COLOURS = ["crimson", "teal", 7, None]
+
+
+@pytest.mark.parametrize(
+    "colour",
+    [
+        {"enum": COLOURS},
+        {"anyOf": [{"enum": COLOURS}, {"type": "null"}]},
+        {"oneOf": [{"const": "crimson", "description": "Red."}, {"const": "teal"}, False]},
+    ],
+)
+@pytest.mark.parametrize("meaning", [True, False])
+def test_a_tool_is_found_by_the_values_that_an_argument_may_have_also_within_alternatives(
+    colour: dict[str, Any], meaning: bool
+) -> None:
+    paint = ToolText("paint", "", {"type": "object", "properties": {"shade": colour}})
+    assert ToolIndex([*TOOLS, paint], meaning=meaning).search("make it teal", 1)[0].name == "paint"
+
+
 def test_it_comes_first_among_a_thousand_others_too(index: ToolIndex) -> None:
     index.add_all([ToolText(f"device{n}_reset", f"Resets device number {n}.") for n in range(1_000)])
     assert {text: index.search(text, 1)[0].name for text in REQUESTS} == REQUESTS

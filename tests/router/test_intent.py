@@ -208,6 +208,16 @@ def test_one_value_serves_one_argument() -> None:
     assert missing("wait 5 seconds", first="integer", second="integer") == ["second"]
 
 
+@pytest.mark.parametrize(("text", "expected"), [("paint it teal", []), ("paint it", ["shade"])])
+def test_a_value_of_a_list_is_seen_also_where_null_or_another_list_would_do(text: str, expected: list[str]) -> None:
+    shade = {"anyOf": [{"enum": ["crimson"]}, {"enum": ["teal"]}, {"type": "null"}]}
+    painting = ToolText("paint", "", {"type": "object", "properties": {"shade": shade}, "required": ["shade"]})
+    needs = wanted_arguments(painting)
+    assert [one.choices for one in needs] == [("crimson", "teal")]
+    held = filled_shares(needs, values_in(text))
+    assert [one.name for one, share in zip(needs, held, strict=True) if share < FILLED] == expected
+
+
 def test_only_what_is_required_and_described_is_wanted() -> None:
     assert [one.name for one in wanted_arguments(TABLE)] == ["restaurant", "date", "time", "people"]
     assert wanted_arguments(tool("x", "", "absent", a="string")) == ()

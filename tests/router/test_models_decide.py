@@ -216,6 +216,39 @@ def test_that_no_tool_may_be_needed_is_said_only_where_a_call_could_change_somet
         assert ("the request may need no tool at all" in model.asked[1].said) is said
 
 
+@tool(effects=["write"])
+def order(article: str, qty: int) -> str:
+    """Order an article of the shop."""
+    return "ordered"
+
+
+@tool(effects=["read"])
+def find_articles(words: str) -> str:
+    """Find articles in the shop."""
+    return "shoes"
+
+
+@pytest.mark.promise("T-02")
+@pytest.mark.parametrize(
+    ("text", "said", "state", "asked_for"),
+    [
+        ("My wife says I order too much", "Small talk.", "answered", None),
+        ("My wife says I order too much", "The user tells something about himself.", "answered", None),
+        ("Order the red shoes", "The quantity is missing.", "waiting", "The quantity is missing."),
+        ("Order two of the red shoes", "Which size?", "waiting", "Which size?"),
+    ],
+)
+def test_what_was_measured_overrules_no_model_that_wants_no_tool(
+    text: str, said: str, state: str, asked_for: str | None
+) -> None:
+    model = ScriptedModel([json.dumps({"selected_tool": None, "reasoning": said}), "Words."])
+    done = asyncio.run(Router([order, find_articles], model).answer(text))
+    assert (done.text, done.packet.status.state) == ("Words.", state)
+    told = model.asked[1].messages[0]["content"]
+    assert ("Ask the user for it" in told) is (asked_for is not None)
+    assert f"something is missing: {asked_for} " in told or asked_for is None
+
+
 @pytest.mark.parametrize(
     ("tool", "value", "missing", "doubted"),
     [

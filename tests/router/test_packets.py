@@ -351,6 +351,7 @@ def with_secret(state: Any) -> Packet:
         tool_routing=ToolRouting(
             selected_tool=tool,
             alternative_tools=(tool,),
+            selection_reasoning=f"what is {SECRET}?",
             review_reasoning=f"{SECRET} is fine",
             execution_result=ToolExecutionResult(False, {"said": SECRET}, f"no {SECRET}"),
         ),
@@ -368,7 +369,12 @@ def test_of_a_packet_on_its_way_only_what_it_needs_is_saved_with_its_secrets(sto
     assert routing.selected_tool
     assert routing.selected_tool.params == {"user": "ada", "password": SECRET}
     assert routing.alternative_tools[0].params == {"user": "ada", "password": SECRET}
-    story = (routing.review_reasoning, routing.selected_tool.selection_reasoning, saved.status.why)
+    story = (
+        routing.selection_reasoning,
+        routing.review_reasoning,
+        routing.selected_tool.selection_reasoning,
+        saved.status.why,
+    )
     assert all(SECRET not in text and "[redacted " in text for text in story)
     assert SECRET not in saved.reasoning.reflection_log[0].summary
 

@@ -177,6 +177,12 @@ def test_the_answer() -> None:
         f"{PLAIN} Tools were used for this request; their results stand below it. Build your answer on them.{MADE}",
         f"Rain in Oslo?\n\n{RESULTS}",
     ]
+    named, more = [f"tool_{number}" for number in range(42)], f"{prompts.MOST_NAMED - 1}, and 2 more."
+    told = said(prompts.answer(PACKET, "", ["one\ntool", *named[1:]]))[0]
+    assert told.startswith(
+        f"{PLAIN} Tools that can be used here, when the user asks for what they do: one tool, tool_1, "
+    )
+    assert told.endswith(f"tool_{more}{MADE}")
 
 
 def test_the_question_back() -> None:

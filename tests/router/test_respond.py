@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall.models.loop import ScriptedModel
-from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, none, within
 
 pytestmark = pytest.mark.promise("T-07")
 
@@ -142,10 +142,43 @@ def test_a_stream_that_does_not_end_is_cut_where_an_answer_must(tmp_path: Path) 
 
 
 def test_a_question_back_is_asked_by_the_model_for_what_is_missing(tmp_path: Path) -> None:
-    model = ScriptedModel([NONE, "For which city?"])
+    model = ScriptedModel(["Hm.", "Hm.", "For which city?"])
     done = answered(Shop(tmp_path), model, needs_tool=looks("ask", missing=("city",)))
     assert (done.text, done.packet.status.state) == ("For which city?", "waiting")
-    assert "since something is missing: city." in model.asked[1].messages[0]["content"]
+    assert "since something is missing: city. Ask the user" in model.asked[2].messages[0]["content"]
+
+
+@pytest.mark.promise("T-04")
+def test_a_question_of_the_model_that_chose_none_is_put_to_the_user_as_often_as_it_has_one(tmp_path: Path) -> None:
+    asks = none("Which city is meant?")
+    model = ScriptedModel([asks, "For which city?", asks, RuntimeError("down"), choice(), APPROVED, NONE, WORDS])
+    shop = Shop(tmp_path)
+    router = shop.router(model, needs_tool=looks("ask", missing=("days",)))
+
+    async def work() -> list[Any]:
+        first = await router.answer("What is the weather?")
+        second = await router.resume(first.packet, "here")
+        return [first, second, await router.resume(second.packet, "Oslo")]
+
+    first, second, third = within(shop, work)
+    assert "since something is missing: Which city is meant? Ask the user" in model.asked[1].messages[0]["content"]
+    assert (first.text, first.packet.status.state) == ("For which city?", "waiting")
+    assert second.text == "I need to know more before I can do that: Which city is meant?"
+    assert (third.text, third.packet.status.state, model.left) == (WORDS, "answered", 0)
+
+
+@pytest.mark.promise("T-04")
+@pytest.mark.parametrize("said", ["Small talk.", "The user asks “how are you?”", "A tool for that is missing.", ""])
+def test_a_model_that_wants_no_tool_is_not_overruled_and_the_answer_knows_why_and_what_can_be_done(
+    tmp_path: Path, said: str
+) -> None:
+    model = ScriptedModel([none(said), "Fine, thanks. I can look at the weather."])
+    done = answered(Shop(tmp_path), model, "how are you?", needs_tool=looks("ask", missing=("city",)))
+    assert (done.text, done.packet.status.state) == ("Fine, thanks. I can look at the weather.", "answered")
+    assert done.packet.tool_routing.selection_reasoning == said
+    system = model.asked[1].messages[0]["content"]
+    assert f"No tool was used: none was chosen{f' (“{said}”)' if said else ''}. Never claim that one was" in system
+    assert "Tools that can be used here, when the user asks for what they do: weather, fail." in system
 
 
 def test_a_model_that_answers_without_a_tool_knows_why(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rightcall.models.loop import ScriptedModel
 from rightcall.router.prompts import ONLY_JSON
 from rightcall.router.review import Review, read_review
-from support.routers import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
+from support.routers import ALLOWED, APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice, looks
 
 pytestmark = pytest.mark.promise("T-05")
 
@@ -190,3 +190,38 @@ def test_the_reviewer_sees_the_request_the_tool_and_what_it_would_be_given(tmp_p
     assert system["content"] == "You are a careful reviewer ensuring tool selections are appropriate."
     for words in ("What is the weather in Oslo?", "SELECTED TOOL: weather", '{"city":"Oslo"}', "It asks for weather."):
         assert words in user["content"]
+
+
+SAYS = "the request does not seem to say"
+
+
+@pytest.mark.parametrize(
+    ("request_", "chosen", "missing", "doubt"),
+    [
+        ("Weather?", choice(city="Oslo"), ("city",), "city"),
+        ("Weather in oslo?", choice(city="Oslo"), ("city",), None),
+        ("Weather in Osloville?", choice(city="Oslo"), ("city",), "city"),
+        ("Weather in Oslo, for 2026", choice(city="Oslo", days=2), ("city", "days"), "days"),
+        ("Weather in Oslo for 2 days", choice(city="Oslo", days=2), ("city", "days"), None),
+        ("Weather in Oslo on 2026-11-02", choice(city="Oslo", days=11), ("days",), "days"),
+        ("Weather in Oslo", choice(city="Oslo"), ("zip", "days"), None),
+        ("Save it", choice("save", path="a.txt", content="Hello."), ("path", "content"), "path, content"),
+        ("Save 'a' as a.txt", choice("save", path="a.txt", content="a"), ("path", "content"), None),
+        ("Save as a.txt", choice("save", path="a.txt", content="a.txt"), ("content",), "content"),
+    ],
+)
+def test_the_reviewer_is_told_only_of_values_of_the_call_that_the_request_does_not_hold(
+    tmp_path: Path, request_: str, chosen: str, missing: tuple[str, ...], doubt: str | None
+) -> None:
+    """Arguments that were missed without a model may be another tool's, or stand there in a form that it overlooked."""
+    model = ScriptedModel([chosen, UNAPPROVED])
+    answered(Shop(tmp_path, ALLOWED), model, request_, needs_tool=looks("ask", missing=missing))
+    told = [line for line in model.asked[1].said.splitlines() if SAYS in line]
+    assert told == ([] if doubt is None else [f"- {SAYS}: {doubt}"])
+
+
+def test_what_is_read_after_a_result_may_stand_in_it_and_what_is_written_is_doubted(tmp_path: Path) -> None:
+    for then, doubted in ((choice(city="Bergen"), False), (choice("save", path="b.txt"), True)):
+        model = ScriptedModel([choice(), APPROVED, then, UNAPPROVED])
+        answered(Shop(tmp_path, ALLOWED), model, needs_tool=looks("ask", missing=("city", "path")))
+        assert (SAYS in model.asked[3].said) is doubted

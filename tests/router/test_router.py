@@ -24,6 +24,7 @@ from support.routers import (
     answered,
     choice,
     looks,
+    none,
     ranks,
     steps,
     within,
@@ -84,8 +85,18 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
         None, [NONE, WORDS], {"needs_tool": looks("none", sure=False)}, ("answered", "skipped", ""), [],
     ),
     "the model chose none": (None, [NONE, WORDS], {}, ("answered", "skipped", ""), []),
-    "ask back": (
-        None, [NONE, "Which city?"], {"needs_tool": looks("ask", missing=("city",))},
+    "the model chose none, whatever seems to be missing": (
+        None, [NONE, WORDS], {"needs_tool": looks("ask", missing=("city",))}, ("answered", "skipped", ""), [],
+    ),
+    "the model chose none, since it has to know more": (
+        None, [none("Which city is meant?"), "Which city?"], {}, ("waiting", "pending", "Which city is meant?"), [],
+    ),
+    "a value is missing, and the model talks nonsense": (
+        None, ["Hm.", "Hm.", "Which city?"], {"needs_tool": looks("ask", missing=("city",))},
+        ("waiting", "pending", "city"), [],
+    ),
+    "a value is missing, and the model is down": (
+        None, [RuntimeError("down"), RuntimeError("down")], {"needs_tool": looks("ask", missing=("city",))},
         ("waiting", "pending", "city"), [],
     ),
     "the model knows what seems to be missing": (

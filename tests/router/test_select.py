@@ -7,7 +7,7 @@ import pytest
 
 from rightcall import Gate
 from rightcall.models.loop import ScriptedModel
-from rightcall.router.choose import Choice, Refusal, read_choice, taken_apart
+from rightcall.router.choose import Choice, Refusal, asks_back, read_choice, taken_apart
 from support.routers import ALLOWED, APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")
@@ -53,6 +53,69 @@ def test_a_choice_is_found_however_it_is_written(text: str) -> None:
 @pytest.mark.parametrize("text", [NONE, '{"selected_tool": null}', f"```\n{NONE}\n```"])
 def test_no_tool_is_a_choice_too(text: str) -> None:
     assert read(text) == Choice(None, why="Nothing to look up." if "reasoning" in text else "")
+
+
+ASKS = [
+    "Which account?",
+    "The city is missing.",
+    "The user did not say how many.",
+    "The user didn't specify a quantity.",
+    "No city is given, so no tool can be used.",
+    "The request does not mention a date.",
+    "The tool requires a city, but none was given.",
+    "The destination is unclear.",
+    "It is ambiguous which order is meant.",
+    "Need to ask the user for the account number.",
+    "More information is needed: what size should it be?",
+    "I need to know the recipient.",
+    "What quantity should be ordered?",
+    "Welche Stadt?",
+    "No tool can be used yet because the account has not been specified.",
+    "Which account does the user mean?",
+    "The amount was not provided.",
+    "The request lacks a recipient.",
+    "I need more details about the booking.",
+    "Quantity is not specified.",
+    "Clarification needed.",
+    "Could you tell me the date?",
+    "¿Qué ciudad?",
+    "The user's message doesn't state which branch to delete.",
+]
+STANDS = [
+    "Small talk.",
+    "No tool is needed.",
+    "The user asks “how are you?”",
+    "The user asks 'how are you?', no tool is needed.",
+    "The user is asking how are you?",
+    "A tool for that is missing.",
+    "No tool for translation is provided.",
+    "No tool is given that could translate.",
+    "There is no suitable tool available.",
+    "It is there.",
+    "Nothing is missing; the answer is general knowledge.",
+    "The user only says thanks.",
+    "This is a greeting, not a request.",
+    "None of the tools can do that.",
+    "Nothing to look up.",
+    "The forecast is there",
+    "General knowledge question about history.",
+    "The request is a joke and needs no data.",
+    "The user wants a poem, which I can write.",
+    "None of the available tools translates text.",
+    "The user didn't ask for an order.",
+    "No action is required; the user is just chatting.",
+    "Simple math: 2 + 2 = 4.",
+    "Why would a tool be needed?",
+    "Greeting",
+    "Not a task that is supported by the given tools.",
+    "The information is already known.",
+    "Answer is known without tools.",
+]
+
+
+@pytest.mark.parametrize(("reasons", "asks"), [(ASKS, True), (STANDS, False)], ids=["asks", "stands"])
+def test_what_a_model_says_of_none_tells_whether_it_has_to_know_more(reasons: list[str], asks: bool) -> None:
+    assert [reason for reason in reasons if asks_back(reason) is not asks] == []
 
 
 REFUSED = {

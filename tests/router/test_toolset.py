@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightcall import Executor, tool
+from rightcall import Executor, Router, ScriptedModel, tool
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import FEW, FOUND
 from rightcall.router.toolset import Toolset
@@ -115,3 +115,45 @@ def test_a_router_without_a_model_loads_no_executor_and_no_model() -> None:
     assert loaded.isdisjoint(
         {"rightcall.executor.executor", "rightcall.gate.gate", "rightcall.record.sqlite", "rightcall.models.loop"}
     )
+
+
+@tool(name="shop/stock", description="How many of an article are left.", effects=["read"])
+def counted(article: str) -> str:
+    """Not for models."""
+    return f"3 of {article}"
+
+
+@tool(effects=["write"])
+def order(article: str, quantity: int) -> str:
+    """Order an article."""
+    return "ordered"
+
+
+HOURS = {"name": "opening_hours", "description": "When the shop is open.", "parameters": SCHEMA}
+
+
+@pytest.mark.promise("T-06")
+@pytest.mark.parametrize("opened", [False, True], ids=["at the first request", "once it is open"])
+@pytest.mark.parametrize("given", [[counted, order], [HOURS, counted, order]], ids=["functions", "a dict beside them"])
+def test_name_description_and_effects_are_those_that_the_author_declared(given: list[Any], opened: bool) -> None:
+    chosen = '{"selected_tool": "shop/stock", "params": {"article": "A7"}, "reasoning": "", "confidence": 0.9}'
+    approved, none = '{"approved": true, "confidence": 0.9, "reasoning": ""}', '{"selected_tool": null}'
+    model = ScriptedModel([chosen, approved, none, "Three."])
+
+    async def main() -> Any:
+        router = Router(given, model)
+        try:
+            if opened:
+                await router.__aenter__()
+            return (await router.answer("How many of article A7 are left?")).packet.tool_routing
+        finally:
+            await router.aclose()
+
+    routing = asyncio.run(main())
+    offered, reviewed = model.asked[0].said, model.asked[1].said
+    assert "- shop/stock: How many of an article are left." in offered
+    assert "Not for models" not in offered
+    assert offered.count("Note: Requires user approval") == 1, "of the order alone"
+    assert "Effects: read\n" in reviewed
+    assert routing.execution_result.output == "3 of A7"
+    assert (routing.evidence["reads"], routing.confidence) == (1.0, 0.9), "two models agree on a read"

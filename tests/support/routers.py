@@ -26,6 +26,11 @@ WORDS = "It rains in Oslo."
 ALLOWED = {"policy": {"write": "ask"}}
 
 
+def none(reasoning: str) -> str:
+    """A selecting model that chooses none, and says why."""
+    return encode({"selected_tool": None, "reasoning": reasoning, "confidence": 1.0}).decode()
+
+
 def choice(tool: str | None = "weather", /, *, confidence: Any = 0.9, alternatives: Any = (), **params: Any) -> str:
     """What a selecting model says."""
     return encode(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, in_place, ref_name
-from rightcall.catalog.tool import PackTool, Tool
+from rightcall.catalog.tool import PackTool, Tool, declared_tool
 from rightcall.errors import ToolError
 from rightcall.types import Effect, Rules
 
@@ -30,6 +30,8 @@ class Definition(Struct, frozen=True):
     rules: Rules = Rules()
     source: str = "given"
     unchecked: tuple[str, ...] = ()
+    declared: tuple[Effect, ...] = ()
+    """Effects that the author of a given tool declared: packs add to them."""
 
 
 def lay_over(table: dict[str, Definition], overlay: Definition) -> None:
@@ -62,9 +64,17 @@ def _merged(under: Definition, over: Definition) -> Definition:
         description=under.description or over.description,
         schema=own.schema,
         unchecked=own.unchecked,
-        effects=under.effects if over.effects is None else over.effects,
+        effects=_merged_effects(under, over),
         rules=merge_rules(under.rules, rules),
     )
+
+
+def _merged_effects(under: Definition, over: Definition) -> tuple[Effect, ...] | None:
+    """Later wins, but a pack takes nothing away of what the author declared: it may be of a tool that has the same name
+    only by chance. The policy file has the last word."""
+    if over.effects is None:
+        return under.effects
+    return over.effects if over.source == "policy" else tuple(dict.fromkeys((*under.declared, *over.effects)))
 
 
 def _describes(overlay: Definition) -> bool:
@@ -196,8 +206,8 @@ SHAPES = (
 def flatten(tools: Any) -> list[dict[str, Any] | tuple[PackTool]]:
     """What `build_catalog` was given, as plain data: dicts of the model APIs, and ours as tuples of one.
 
-    The tuple keeps apart what may declare effects and rules (our own records, TOML) from dicts that may come from a
-    server, which may not.
+    The tuple keeps apart what may declare effects and rules (our own records, `@tool`, TOML) from dicts that may come
+    from a server, which may not.
     """
     if tools is None:
         return []
@@ -223,6 +233,9 @@ def _one(tool: Any) -> list[dict[str, Any] | tuple[PackTool]]:
         return [(found,) for found in from_toml_file(cast("str | PathLike[str]", tool))]
     if isinstance(tool, Mapping):
         return [dict(cast("Mapping[str, Any]", tool))]
+    declared = declared_tool(tool)
+    if declared is not None:
+        return [(declared,)]
     from rightcall.catalog.functions import from_python  # late: inspecting needs modules that dicts do not
 
     return [from_python(tool)]
@@ -240,7 +253,8 @@ def _from_mapping(tools: Mapping[str, Any]) -> list[dict[str, Any] | tuple[PackT
 def read_definitions(raw: dict[str, Any] | list[PackTool], number: int) -> Iterable[Definition]:
     """The definitions in one item of `flatten`; Gemini keeps several in one."""
     if isinstance(raw, list):
-        return [Definition(*(getattr(raw[0], name) for name in ("name", "description", "schema", "effects", "rules")))]
+        one = raw[0]
+        return [Definition(one.name, one.description, one.schema, one.effects, one.rules, declared=one.effects or ())]
     for key in ("functionDeclarations", "function_declarations"):
         if key in raw:
             return [_definition(as_schema(inner), number) for inner in as_list(raw[key])]

@@ -39,6 +39,16 @@ class PackTool(Struct, frozen=True, omit_defaults=True):
     """It ships with us, and a test compiles it: where nothing is laid over it, that can wait for its first call."""
 
 
+MARK = "__rightcall_tool__"
+"""The attribute in which a function carries what its author declared with `@tool`; its `described` is a `PackTool`."""
+
+
+def declared_tool(thing: Any) -> PackTool | None:
+    """What the author of a function declared of it; None where nothing was."""
+    about = getattr(getattr(thing, MARK, None), "described", None)
+    return about if isinstance(about, PackTool) else None
+
+
 class LateCheck:
     """The compiled check of a tool's arguments, made when it is first asked for; copies of a tool share it."""
 

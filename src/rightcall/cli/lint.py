@@ -30,6 +30,7 @@ from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.gate.records import json_text
 
 if TYPE_CHECKING:
+    from rightcall.catalog.tool import PackTool
     from rightcall.lint.definitions import Document
     from rightcall.lint.findings import Finding, Severity
     from rightcall.lint.fixes import Fix
@@ -172,23 +173,33 @@ def _pack(name: str) -> "Document":
     if is_pack_path(name):
         return read_file(name, read_text(name))
     pack = load_pack(name)
-    raws: list[dict[str, Any]] = []
-    for tool in pack.tools:
-        described = {} if tool.schema is None else {"parameters": tool.schema}
-        raws.append({"name": tool.name, "description": tool.description, **described})
+    raws = map(_written, pack.tools)
     return Document(name, "pack", view_tools([((number,), raw) for number, raw in enumerate(raws)], ruled=True))
+
+
+def _written(tool: "PackTool") -> dict[str, Any]:
+    described = {} if tool.schema is None else {"parameters": tool.schema}
+    return {"name": tool.name, "description": tool.description, **described}
 
 
 def _module(name: str) -> "Document":
     """The functions of a module, or what it calls its tools. This imports it, so it must be asked for by name."""
-    from rightcall.catalog.functions import from_python
     from rightcall.lint.definitions import Document, view_tools
 
     found = load_tools([name]) if ":" in name else _functions(name)
-    raws = [cast("dict[str, Any]", one) if isinstance(one, dict) else from_python(one) for one in found]
+    raws = [cast("dict[str, Any]", one) if isinstance(one, dict) else _definition(one) for one in found]
     if not raws:
         raise InputError("no public function is defined there", source=name)
     return Document(name, "python", view_tools([((number,), raw) for number, raw in enumerate(raws)]))
+
+
+def _definition(thing: Any) -> dict[str, Any]:
+    """Of anything Python, as its author declared it."""
+    from rightcall.catalog.functions import from_python
+    from rightcall.catalog.tool import declared_tool
+
+    declared = declared_tool(thing)
+    return from_python(thing) if declared is None else _written(declared)
 
 
 def _functions(name: str) -> list[Any]:

@@ -19,7 +19,6 @@ from rightcall.cli.options import (
     build_gate,
     gate_options,
     json_option,
-    load_tools,
     model_options,
     policy_file,
     policy_of,
@@ -300,7 +299,7 @@ def run_tools(options: Namespace) -> int:
         options.policy = policy_file(Namespace(policy=options.policy, root="."))
         gate = _gate_here(options)
     catalog = gate.catalog
-    tools = {**_with_effects(options, catalog.tools), **_server_tools(options)}
+    tools = {**catalog.tools, **_server_tools(options)}
     if not tools:
         raise InputError("no tool is defined there; `rightcall tools` alone shows those known in this folder")
     catalog = replace(catalog, tools=tools, get=tools.get)
@@ -423,18 +422,6 @@ def _example_lines(requests: "Mapping[str, Requests]", tool: "Tool", style: Styl
 def _examples_record(requests: "Mapping[str, Requests]", tool: "Tool") -> dict[str, Any]:
     found = requests.get(tool.name)
     return {"examples": list(found.examples) if found else [], "examples_by": found.by if found else None}
-
-
-def _with_effects(options: Namespace, tools: "Mapping[str, Tool]") -> "dict[str, Tool]":
-    """The tools with the effects that functions declare: a gate alone runs nothing, and leaves them out."""
-    from rightcall.tools.functions import local_tool
-
-    functions = [one for one in load_tools(options.tools) if callable(one)] if options.tools else []
-    declared = {one.name: one.effects for one in map(local_tool, functions) if one.effects is not None}
-    return {
-        name: replace(tool, effects=frozenset(declared[name]), effects_declared=True) if name in declared else tool
-        for name, tool in tools.items()
-    }
 
 
 def _server_tools(options: Namespace) -> "dict[str, Tool]":

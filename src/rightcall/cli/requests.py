@@ -271,7 +271,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "intent", intent_lines(packet)
     yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "candidates", _candidates(routing.candidates)
-    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "chosen", chosen_lines(routing)
     yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
     yield "review", review_lines(routing)
     yield "confidence", confidence_lines(routing, threshold) if routing.selected_tool else []
@@ -316,7 +316,11 @@ def _candidates(found: "tuple[Candidate, ...]") -> list[str]:
     ]
 
 
-def chosen_lines(tool: "SelectedTool") -> list[str]:
+def chosen_lines(routing: "ToolRouting") -> list[str]:
+    tool = routing.selected_tool
+    if tool is None:
+        because = [f"because: {line}" for line in text_lines(routing.selection_reasoning)]
+        return ["none", *because] if because else []
     lines = [f"{escaped(tool.tool_name, 200)}  {value_text(tool.params)}"]
     lines += [f"because: {line}" for line in text_lines(tool.selection_reasoning)]
     return [*lines, f"its own confidence: {tool.selection_confidence:.2f}"]

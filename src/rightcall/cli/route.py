@@ -31,8 +31,9 @@ from rightcall.cli.terminal import tell
 from rightcall.errors import RightCallError
 from rightcall.gate.records import json_text
 from rightcall.policy.settings import Policy
+from rightcall.router.choose import with_question
 from rightcall.router.packet import Packet, log_step, start_step, with_state
-from rightcall.router.respond import plain_answer, question_for, waiting_for
+from rightcall.router.respond import plain_answer, question_for, waiting_for, what_is_missing
 from rightcall.router.router import Router
 
 if TYPE_CHECKING:
@@ -149,7 +150,9 @@ async def _decide_only(router: RouterAsGiven, text: str) -> Packet:
     if router.settings.enabled and packet.tool_routing.routing_requested and packet.tool_routing.candidates:
         packet = await router.select(packet)
         if packet.tool_routing.routing_requested:
-            packet = router.decide(await router.review(packet))
+            return router.decide(await router.review(packet))
+        if packet.tool_routing.execution_status != "failed":  # else that is what must be told here
+            packet = with_question(packet)
     return packet
 
 
@@ -323,11 +326,10 @@ _WAITS = ("awaiting_confidence", "awaiting_approval")
 
 def plainly(packet: Packet) -> Packet:
     taken, status = start_step(), packet.tool_routing.execution_status
-    detected = packet.intent.detected
     if status in _WAITS:
         said, packet = waiting_for(packet), with_state(packet, "waiting", packet.status.why)
     elif packet.intent.user_intent == "ask_back":
-        missing = detected.missing if detected is not None else ()
+        missing = what_is_missing(packet)
         said = question_for(missing)
         packet = with_state(packet, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}")
     elif not packet.tool_routing.needs_tool:

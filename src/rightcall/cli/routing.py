@@ -56,6 +56,7 @@ from rightcall.record.tables import Store
 from rightcall.router.lexical import tool_texts
 from rightcall.router.packet import Candidate, Packet, SelectedTool, request_of, results_of
 from rightcall.router.packets import PacketStore, packets_of
+from rightcall.router.respond import what_is_missing
 from rightcall.router.router import Router
 from rightcall.router.trip import NOBODY
 from rightcall.tools.functions import LocalTool, local_tool
@@ -420,15 +421,9 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
             "the policy allows none of the tools" if shown.not_allowed else "no tool to choose from",
             "yellow",
         )
+    if packet.intent.user_intent == "ask_back":
+        return "?", _asked_back(packet), "yellow"
     if found is not None and packet.intent.user_intent != "tool_routing":
-        missing = ", ".join(escaped(one, _NAME) for one in found.missing)
-        asked = (
-            "?",
-            f"a tool is needed, and a value seems to be missing: {missing or 'the request does not say enough'}",
-            "yellow",
-        )
-        if found.answer == "ask":
-            return asked
         of_fewer = shown.ran and shown.not_allowed
         return "–", "no tool that the policy allows is needed" if of_fewer else "no tool is needed", "cyan"
     if not shown.asks:
@@ -442,6 +437,13 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
         return "–", "the model wants no tool", "cyan"
     mark, words, tint = _of_the_chosen(shown)
     return mark, f"{escaped(routing.selected_tool.tool_name, 100)} {words}", tint
+
+
+def _asked_back(packet: Packet) -> str:
+    if packet.tool_routing.selection_reasoning:
+        return f"the model has to know more: {escaped(packet.tool_routing.selection_reasoning, 300)}"
+    missing = ", ".join(escaped(one, _NAME) for one in what_is_missing(packet))
+    return f"a tool is needed, and a value seems to be missing: {missing or 'the request does not say enough'}"
 
 
 def _not_allowed(names: tuple[str, ...], options: Namespace) -> list[str]:
@@ -477,7 +479,7 @@ def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]
     yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "not allowed", _not_allowed(shown.not_allowed, options)
     yield "candidates", _candidates(shown)
-    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "chosen", chosen_lines(routing)
     yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
     yield "review", review_lines(routing)
     yield "confidence", confidence_lines(routing, shown.settings.threshold) if routing.selected_tool else []
@@ -526,6 +528,7 @@ def record(shown: Shown, options: Namespace) -> dict[str, Any]:
         "margin": shown.margin,
         "model": shown.asks,
         "selected": _plain(routing.selected_tool),
+        "none_because": routing.selection_reasoning,
         "alternatives": [_plain(one) for one in routing.alternative_tools],
         "review": {
             "approved": routing.review_approved,

@@ -58,7 +58,7 @@ def shape(tool: str, value: Any) -> Any:
     """The result of a tool whose form is known, shaped; anything else is the same object.
 
     >>> shape("code/list", {"files": [{"path": "a.py", "name": "a.py", "size": 7}], "totalFiles": 1})
-    {'summary': '1 files (1 total)', 'files': [{'path': 'a.py', 'size': 7}]}
+    {'summary': '1 file (1 total)', 'files': [{'path': 'a.py', 'size': 7}]}
     >>> shape("my_tool", [1, 2])
     [1, 2]
     """

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from rightcall.base.globs import twins
 from rightcall.base.json.strict import opened
 from rightcall.catalog.catalog import key_of
-from rightcall.catalog.tool import ALL_EFFECTS, PackTool, Tool
+from rightcall.catalog.tool import ALL_EFFECTS, Tool
 from rightcall.errors import ToolError
 from rightcall.gate.gate import Gate
 from rightcall.policy.decide import denial, is_outside, may_use, permission, scopes_of
 from rightcall.policy.settings import Policy, Window
 from rightcall.policy.types import Origin, Rights, Scope, rights_of, with_digest
-from rightcall.types import Batch, Effect, Rules
+from rightcall.types import Batch, Effect
 
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
@@ -190,33 +190,22 @@ def build_toolbox(
     table = {tool.name: tool for tool in tools}
     if alike := sorted(twins(table)):
         raise ToolError(f"the tool {alike[0]!a} looks like another one: give it a name in plain letters")
-    made = Gate([*(_record(tool) for tool in table.values()), *known], policy, **gate)
+    ours = (one.described if one.about is None else replace(one.about, is_tried=True) for one in table.values())
+    made = Gate([*ours, *known], policy, **gate)
     equipped = {name: _equipped(tool, table.get(name), policy) for name, tool in made.catalog.tools.items()}
     return Toolbox(policy, made, MappingProxyType(equipped), {}, {}, protected)
 
 
-def _record(tool: LocalTool) -> PackTool:
-    """Functions of the program itself may declare effects and rules, unlike definitions that come from a server."""
-    if tool.about is not None:
-        return replace(tool.about, is_tried=True)
-    rules = Rules(repeatable=tool.repeatable, paths=tool.paths, commands=tool.commands, example=tool.example)
-    about = tool.definition
-    return PackTool(tool.name, about.get("description") or "", about["parameters"], tool.effects, rules, "given")
-
-
 def _declared(tool: Tool, local: LocalTool, policy: Policy) -> Tool:
-    """What packs say of a function is added to what its author declared and takes nothing of it away: a pack of a tool
-    that has the same name only by chance must not loosen it. The policy file has the last word on what it states."""
+    """What packs say of the arguments of a function is added to what its author declared and takes nothing of it away,
+    as with its effects. The policy file has the last word on what it states."""
     said = [one for one in policy.tools.values() if tool.name in (one.name, *one.rules.names)]
-    effects = tool.effects
-    if local.effects is not None and all(one.effects is None for one in said):
-        effects |= frozenset(local.effects)
     rules = replace(
         tool.rules,
         paths=_places(local.paths, tool.rules.paths, [place for one in said for place in one.rules.paths]),
         commands=_places(local.commands, tool.rules.commands, [place for one in said for place in one.rules.commands]),
     )
-    return replace(tool, effects=effects, rules=rules)
+    return replace(tool, rules=rules)
 
 
 def _places(declared: tuple[str, ...], merged: tuple[str, ...], stated: list[str]) -> tuple[str, ...]:

@@ -590,8 +590,8 @@ def texts(fields: Fields, name: str) -> list[str]:
 
 
 def many(count: int, word: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    """`1 file`, `2 files`, `2 matches`."""
+    return f"{count} {word}{'' if count == 1 else 'es' if word.endswith('ch') else 's'}"
 
 
 def changes(stats: Fields) -> str:

@@ -39,7 +39,7 @@ def shape_blame(result: Fields) -> dict[str, Any]:
     authors, commits = len({block["author"] for block in blocks}), len({block["commit"] for block in blocks})
     shaped: dict[str, Any] = {
         "path": text(result, "path"),
-        "summary": f"{len(lines)} lines by {authors} authors in {commits} commits",
+        "summary": f"{many(len(lines), 'line')} by {many(authors, 'author')} in {many(commits, 'commit')}",
         "lineRange": f"{numbers[0]}-{numbers[-1]}" if numbers else "",
         "blocks": blocks,
     }
@@ -68,7 +68,7 @@ def _block(run: list[Fields]) -> dict[str, Any]:
 
 
 def summary_blame(result: Fields) -> str:
-    return f"Blamed {len(records(result, 'lines'))} lines of {text(result, 'path')}"
+    return f"Blamed {many(len(records(result, 'lines')), 'line')} of {text(result, 'path')}"
 
 
 def note_blame(cut: dict[str, Any], losses: Losses) -> str | None:
@@ -133,7 +133,7 @@ DATA_LIST = View(
 def shape_diff(result: Fields) -> dict[str, Any]:
     totals = fields(result, "totalChanges")
     return {
-        "summary": f"{number(totals, 'filesChanged')} files: {changes(totals)}",
+        "summary": f"{many(number(totals, 'filesChanged'), 'file')}: {changes(totals)}",
         "files": file_list(records(result, "diffs")),
         "fullDiff": result,
     }
@@ -141,7 +141,7 @@ def shape_diff(result: Fields) -> dict[str, Any]:
 
 def summary_diff(result: Fields) -> str:
     totals = fields(result, "totalChanges")
-    counts = f"{number(totals, 'filesChanged')} files: {changes(totals)}"
+    counts = f"{many(number(totals, 'filesChanged'), 'file')}: {changes(totals)}"
     return f"Compared {text(result, 'base')} with {text(result, 'compare')}: {counts}"
 
 
@@ -289,7 +289,7 @@ EXECUTIONS = tuple(
 
 def shape_files(result: Fields) -> dict[str, Any]:
     files = [_entry(entry) for entry in records(result, "files")]
-    shaped = {"summary": f"{len(files)} files ({number(result, 'totalFiles')} total)", "files": files}
+    shaped = {"summary": f"{many(len(files), 'file')} ({number(result, 'totalFiles')} total)", "files": files}
     return with_truncated(shaped, result)
 
 
@@ -301,7 +301,7 @@ def _entry(entry: Fields) -> Fields:
 
 
 def summary_files(result: Fields) -> str:
-    return f"Listed {len(records(result, 'files'))} of {number(result, 'totalFiles')} files"
+    return f"Listed {len(records(result, 'files'))} of {many(number(result, 'totalFiles'), 'file')}"
 
 
 FILES = View(
@@ -323,7 +323,7 @@ def shape_log(result: Fields) -> dict[str, Any]:
 def _counted_log(result: Fields) -> str:
     """How many there are in all, nobody has counted: only that there is another one."""
     shown = len(records(result, "commits"))
-    return f"{shown} commits, more exist" if number(result, "totalCommits") > shown else f"{shown} commits"
+    return many(shown, "commit") + (", more exist" if number(result, "totalCommits") > shown else "")
 
 
 def _commit(commit: Fields) -> dict[str, Any]:
@@ -385,7 +385,7 @@ def shape_read(result: Fields) -> dict[str, Any]:
     about = fields(result, "metadata")
     shaped: dict[str, Any] = {
         "path": text(result, "path"),
-        "summary": f"{number(about, 'linesReturned')} lines ({number(about, 'totalLines')} total)",
+        "summary": f"{many(number(about, 'linesReturned'), 'line')} ({number(about, 'totalLines')} total)",
         **({"content": text(result, "content")} if "lines" not in result else {"lines": result["lines"]}),
         "lineRange": f"{number(about, 'startLine')}-{number(about, 'endLine')}",
     }
@@ -398,7 +398,7 @@ def shape_read(result: Fields) -> dict[str, Any]:
 
 
 def summary_read(result: Fields) -> str:
-    return f"Read {number(fields(result, 'metadata'), 'linesReturned')} lines from {text(result, 'path')}"
+    return f"Read {many(number(fields(result, 'metadata'), 'linesReturned'), 'line')} from {text(result, 'path')}"
 
 
 def note_read(cut: dict[str, Any], losses: Losses) -> str | None:
@@ -464,7 +464,9 @@ def summary_search(result: Fields) -> str:
     found, listed = number(result, "totalMatches"), records(result, "matches")
     files = len({text(match, "file") for match in listed})
     at_least = "at least " if len(listed) < found else ""
-    return f"Found {found} matches in {at_least}{files} files ({number(result, 'filesSearched')} searched)"
+    return (
+        f"Found {many(found, 'match')} in {at_least}{many(files, 'file')} ({number(result, 'filesSearched')} searched)"
+    )
 
 
 def note_search(_cut: dict[str, Any], losses: Losses) -> str | None:
@@ -518,7 +520,7 @@ def shape_show(result: Fields) -> dict[str, Any]:
 def _counts(commit: Fields) -> str:
     files = len(commit["filesChanged"] if "filesChanged" in commit else records(commit, "diff"))
     files += number(commit, "moreFiles") if commit.get("moreFiles") else 0
-    return f"{files} files" + (f": {changes(commit['stats'])}" if commit.get("stats") is not None else "")
+    return many(files, "file") + (f": {changes(commit['stats'])}" if commit.get("stats") is not None else "")
 
 
 def summary_show(result: Fields) -> str:

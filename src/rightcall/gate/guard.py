@@ -13,6 +13,7 @@ from rightcall import suggest_keywords
 from rightcall.base.telemetry.conventions import ARGUMENTS, DENIED, UNKNOWN_TOOL, repairs_told
 from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.catalog.functions import converter
+from rightcall.catalog.tool import declared_tool
 from rightcall.errors import ToolError
 from rightcall.types import MessageShape, Problem, Verdict
 
@@ -138,7 +139,8 @@ def _told(span: Span, verdict: Verdict, arguments: "dict[str, Any] | Refused") -
 
 def tool_name(function: Function) -> str:
     """The name a model calls a function by; refuses functions that cannot be called with keywords."""
-    name = getattr(function, "__name__", None)
+    declared = declared_tool(function)
+    name = getattr(function, "__name__", None) if declared is None else declared.name
     if not isinstance(name, str) or name == "<lambda>":
         raise ToolError(f"{function!r} has no name a model can call: pass a function defined with `def`")
     first = True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.json import decode, encode
+from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
@@ -26,6 +27,7 @@ from rightcall.router.packet import (
     SelectedTool,
     Taken,
     budget_of,
+    has_spoken,
     log_step,
     put,
     results_of,
@@ -328,6 +330,60 @@ def _alternatives(names: list[str], value: dict[str, Any]) -> tuple[SelectedTool
     )
 
 
+# ── none ──
+# Why a model chose none. Its word stands; whether it wants to know something of the user shows in its words.
+
+_QUOTED = re.compile(r"[\"“«`][^\"”»`]*[\"”»`]|(?<!\w)['‘][^'’]*['’](?!\w)")
+_QUESTION = re.compile(r"([^.!?\n]+)\?")
+_INTERROGATIVE = re.compile(
+    r"\s*(?:which|what|who|whom|whose|when|where|how|do|does|did|is|are|was|were|can|could|should|shall|would|will|may)\b"
+)
+_REPORTED = re.compile(r"\b(?:user|request|message|greeting|asks?|asked|asking|says?|said|wonders?|small talk)\b")
+_CLAUSE = re.compile(r"(?:[^.!?;:,\n](?!\b(?:since|because|but|as|so|and)\b))+")
+_SAID = r"(?:said|given|specified|provided|stated|mentioned|named|told|indicated|clear|known)"
+_MISSING = re.compile(
+    r"\b(?:missing|unspecified|unclear|ambiguous|lack(?:s|ing)?|clarif(?:y|ication))\b"
+    r"|\b(?:did|does|do)(?:n't| not) (?:say|specify|give|provide|state|mention|name|tell|indicate)\b"
+    rf"|\b(?:is|was|are|were|has|have)(?:n't| not)(?: been)? {_SAID}\b"
+    rf"|\b(?:no\w*|without)\b.* (?:is|was|are|were|has been|have been) {_SAID}\b"
+    r"|\bneeds? (?:to know|more (?:information|details?))\b|\b(?:to|must|should|have to|has to) ask\b"
+)
+_COMPLETE = re.compile(r"\btools?\b|\bnothing\b|\bnot (?:missing|unclear|ambiguous)\b")
+
+
+def with_question(packet: Packet) -> Packet:
+    """Where no tool was chosen, the user may have to be asked for more. The model that chose none is believed, also if
+    it has to know more. What was seen without one counts only where no model gave a choice that can be used."""
+    routing, found = packet.tool_routing, packet.intent.detected
+    if routing.selected_tool is not None or routing.reinjection_count:
+        return packet
+    if routing.execution_status == "failed":
+        asks = found is not None and (found.answer, found.sure) == ("ask", True) and not has_spoken(packet)
+    else:
+        asks = asks_back(routing.selection_reasoning)
+    if not asks:
+        return packet
+    packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
+    return with_state(with_routing(packet, execution_status="pending"), "processing")
+
+
+def asks_back(reasoning: str) -> bool:
+    """Whether a model that chose none says that it would have to know something: a question to the user, or a value
+    that is missing. What it quotes is not its own word, and a tool that is missing is nothing that a user can give.
+
+    >>> [asks_back(why) for why in ("Which account?", "The city is missing.", "The user did not say how many.")]
+    [True, True, True]
+    >>> [asks_back(why) for why in ("Small talk.", "The user asks “how are you?”", "A tool for that is missing.")]
+    [False, False, False]
+    """
+    own = _QUOTED.sub(" ", reasoning).replace("’", "'").casefold()
+    questions: list[str] = _QUESTION.findall(own)
+    if any("tool" not in one and (_INTERROGATIVE.match(one) or not _REPORTED.search(one)) for one in questions):
+        return True
+    clauses: list[str] = _CLAUSE.findall(own)
+    return any(_MISSING.search(one) and not _COMPLETE.search(one) for one in clauses)
+
+
 def _listed(names: list[str]) -> str:
     return ", ".join(escaped(name, 100) for name in names)
 
@@ -335,13 +391,14 @@ def _listed(names: list[str]) -> str:
 def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
     selected = choice.selected
     if selected is None:
+        packet = with_routing(packet, selection_reasoning=choice.why)
         return _ended(packet, f"No {_further(packet)}tool is needed. {choice.why}".strip(), taken)
     if any((one.get("tool"), one.get("params")) == (selected.tool_name, selected.params) for one in results_of(packet)):
         return _ended(
             packet, f"{selected.tool_name} was chosen again with the same arguments; its result is there", taken
         )
     packet = with_routing(
-        packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives,
+        packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives, selection_reasoning="",
         evidence=choice.evidence, review_approved=None, review_confidence=0.0, review_reasoning="", confidence=0.0,
         execution_status="pending", execution_result=None, approval=None,
     )  # fmt: skip
@@ -359,7 +416,8 @@ def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
 
 def _unselected(packet: Packet, why: str, taken: Taken) -> Packet:
     changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "failed"}
-    packet = with_state(with_routing(packet, routing_requested=False, **changes), "processing", why)
+    packet = with_routing(packet, routing_requested=False, selection_reasoning="", **changes)
+    packet = with_state(packet, "processing", why)
     return log_step(packet, "tool_selection", f"No selection: {why}", taken)
 
 

@@ -101,11 +101,24 @@ def fields_of(tool: ToolText) -> Fields:
     choices: list[str] = []
     for name, schema in _arguments(tool.parameters):
         arguments.append((name, _text(schema.get("description"))))
-        either = (schema, *filter(is_object, (*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf")))))
-        choices += [value for one in either for value in as_list(one.get("enum"))[:50] if isinstance(value, str)]
+        choices += [value for value in choices_of(schema) if isinstance(value, str)]
         if len(arguments) >= MOST_PARAMETERS:
             break
     return Fields(tool.name, _text(tool.description), tuple(arguments), tuple(choices))
+
+
+def choices_of(schema: dict[str, Any]) -> list[Any]:
+    """The values that a schema lists, also within alternatives: one that may be null as well, or each with a text.
+
+    >>> choices_of({"anyOf": [{"enum": ["red", "blue"]}, {"const": "any"}, {"type": "null"}]})
+    ['red', 'blue', 'any']
+    """
+    either = (schema, *filter(is_object, (*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf")))))
+    return [value for one in either for value in (*as_list(one.get("enum"))[:50], *_const(one))]
+
+
+def _const(schema: dict[str, Any]) -> list[Any]:
+    return [schema["const"]] if "const" in schema else []
 
 
 def _text(value: object) -> str:

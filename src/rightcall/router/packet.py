@@ -94,6 +94,8 @@ class ToolRouting(Struct, frozen=True):
     candidates: tuple[Candidate, ...] = ()
     selected_tool: SelectedTool | None = None
     alternative_tools: tuple[SelectedTool, ...] = ()
+    selection_reasoning: str = ""
+    """Why the selecting model chose none, in its words; what it says of one that it chose stands there."""
     review_approved: bool | None = None
     """None: nobody has reviewed it yet, or the review failed."""
     review_confidence: float = 0.0

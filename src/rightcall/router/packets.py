@@ -174,6 +174,7 @@ class _Hiding:
             status=replace(packet.status, why=self._text(packet.status.why)),
             tool_routing=replace(
                 routing,
+                selection_reasoning=self._text(routing.selection_reasoning),
                 review_reasoning=self._text(routing.review_reasoning),
                 selected_tool=self._reason(routing.selected_tool) if routing.selected_tool else None,
                 alternative_tools=tuple(self._reason(one) for one in routing.alternative_tools),

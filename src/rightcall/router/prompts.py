@@ -22,6 +22,8 @@ RESULT_TOKENS = 2000
 _LONGEST = 300
 _LONGEST_OTHER, MOST_OTHERS = 120, 5
 """Of a tool that was not chosen; and so many of them the reviewer is shown."""
+MOST_NAMED = 40
+"""Tools that an answering model is told the names of."""
 _ASKS = frozenset(("write", "execute"))
 
 _SELECTOR = "You are a precise tool selector. Output only valid JSON."
@@ -101,8 +103,9 @@ DOUBTS (measured without reading the request as you can; they may be wrong):
 _ANSWER = "Answer the user in plain words. You cannot use tools now: write no tool calls and no markup of any."
 _WITH_RESULTS = " Tools were used for this request; their results stand below it. Build your answer on them."
 _WITHOUT = " No tool was used: {why}. Never claim that one was, or that anything was done."
+_TOOLS = " Tools that can be used here, when the user asks for what they do: {tools}."
 _ASK_BACK = (
-    "The user's request cannot be carried out yet, since something is missing: {missing}. Ask the user for it in one "
+    "The user's request cannot be carried out yet, since something is missing: {missing} Ask the user for it in one "
     "short, friendly question. Do nothing else: write no tool calls and no answer to the request."
 )
 ONLY_JSON = "That cannot be read. Respond again, ONLY with the JSON object: nothing before it, nothing after it."
@@ -211,16 +214,21 @@ def _definition(tool: Tool | None) -> str:
     return "\n".join([f"Parameters: {neutral(signature(tool))}", *notes, f"Effects: {effects}"])
 
 
-def answer(packet: Packet, why: str) -> list[Message]:
-    """The question for the final answer; `why` says why there is no result, where there is none."""
+def answer(packet: Packet, why: str, tools: Sequence[str] = ()) -> list[Message]:
+    """The question for the final answer; `why` says why there is no result, where there is none, and `tools` are those
+    that there are, for a user who asks what can be done."""
     results = told_results(packet)
     system = _ANSWER + (_WITH_RESULTS if results else _WITHOUT.format(why=why) if why else "")
+    if tools:
+        more = len(tools) - MOST_NAMED
+        named = [*map(_line, tools[:MOST_NAMED]), *([f"and {more} more"] if more > 0 else [])]
+        system += _TOOLS.format(tools=", ".join(named))
     system += _made(packet, " The request was made on {day}.")
     return _conversation(system, "\n\n".join(filter(None, (request_of(packet), results))))
 
 
 def ask_back(packet: Packet, missing: Iterable[str]) -> list[Message]:
-    system = _ASK_BACK.format(missing=", ".join(map(_line, missing)) or "what exactly is wanted")
+    system = _ASK_BACK.format(missing=sentence(", ".join(map(_line, missing)) or "what exactly is wanted"))
     return _conversation(system, request_of(packet))
 
 
@@ -249,6 +257,14 @@ def described(tool: Tool, notes: Iterable[str] = ()) -> str:
     if tool.effects_declared and not _ASKS.isdisjoint(tool.effects):
         lines.append("  Note: Requires user approval")
     return "\n".join(lines)
+
+
+def sentence(text: str) -> str:
+    """
+    >>> sentence("city, date"), sentence("Which city?")
+    ('city, date.', 'Which city?')
+    """
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _line(text: str, longest: int = _LONGEST) -> str:

@@ -105,7 +105,6 @@ class Known(Struct, frozen=True, eq=False):
     each_argument: tuple[frozenset[str], ...]
     counted: dict[str, float]
     wanted: tuple[Wanted, ...]
-    told: Told
     vectors: tuple[Vector, ...]
     """Of all of it, of its name, and with examples their middle and each of them."""
     example_words: dict[str, float]
@@ -143,7 +142,6 @@ def know(tool: ToolText) -> Known:
         tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
         impacts(stems),
         wanted_arguments(tool),
-        told_of(tool),
         (
             embed_tool(fields),
             table().embed(spoken_name(fields.name), TOOL_PIECES),
@@ -369,6 +367,7 @@ class Ranker:
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
+        self._told: dict[str, tuple[Known, Told]] = {}
         self._asked: Asked | None = None
         self._stack: tuple[list[Known], Stack | None] = ([], None)
 
@@ -384,6 +383,13 @@ class Ranker:
         if known is None or (known.tool is not tool and known.tool != tool):
             known = self._known[tool.name] = know(tool)
         return known
+
+    def _tell(self, known: Known) -> Told:
+        """What its reasons are made of: only a tool that is shown needs any."""
+        kept = self._told.get(known.tool.name)
+        if kept is None or kept[0] is not known:
+            kept = self._told[known.tool.name] = known, told_of(known.tool)
+        return kept[1]
 
     def among(self, asked: Asked, tools: Sequence[ToolText], hits: "Sequence[Hit] | None" = None) -> Found:
         """Ranks these tools; `hits` where they are what an index has found, in its order."""
@@ -421,7 +427,7 @@ class Ranker:
         return [
             Candidate(
                 known.tool.name, round(score, 4), round(share, 4),
-                why(asked.request, known.told, numbers[_NEAR]),
+                why(asked.request, self._tell(known), numbers[_NEAR]),
             )
             for known, numbers, score, share in list(
                 zip(found.known, found.numbers, found.scores, found.shares, strict=True)

@@ -5,7 +5,7 @@ Everything here yields pieces of text as early as they can be shown, and last of
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import aclosing, suppress
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, cast
@@ -145,8 +145,11 @@ class _Answer(Struct):
         return words
 
 
-async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Spoken:
-    """Say what is to be said where a packet stands: the answer, a question to the user, or what it waits for."""
+async def speak(
+    packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings, tools: Iterable[str] = ()
+) -> Spoken:
+    """Say what is to be said where a packet stands: the answer, a question to the user, or what it waits for. `tools`
+    are those that its caller may use."""
     taken = start_step()
     routing = packet.tool_routing
     if routing.execution_status in _WAITS:
@@ -155,8 +158,9 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         yield _answered(packet, said, "waiting", packet.status.why, taken)
         return
     asks = packet.intent.user_intent == "ask_back"
-    missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
-    messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
+    missing = what_is_missing(packet)
+    named = () if routing.selected_tool is not None or any(True for _ in results_of(packet)) else tuple(tools)
+    messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet), named)
     question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
     async with aclosing(_ask_in_words(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
@@ -175,7 +179,9 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
             text += note
             yield note
     if asks:
-        yield _answered(packet, text, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}", taken)
+        yield _answered(
+            packet, text, "waiting", f"waits for what is missing: {', '.join(map(_line, missing)) or 'details'}", taken
+        )
     else:
         yield _answered(packet, text, "failed" if why else "answered", why or packet.status.why, taken)
 
@@ -254,8 +260,19 @@ def why_no_result(packet: Packet) -> str:
             return f"it could not be used ({_line(packet.status.why)})"
         case _ if routing.selected_tool is not None:
             return f"nobody was sure enough that {_line(routing.selected_tool.tool_name)} is the right one"
+        case "skipped":
+            reason = _line(routing.selection_reasoning)
+            return f"none was chosen (“{reason}”)" if reason else _line(packet.status.why) or "none was chosen"
         case _:
             return ""
+
+
+def what_is_missing(packet: Packet) -> tuple[str, ...]:
+    """What the user is asked for: in the words of the model that chose no tool, else the arguments that were missed
+    without one."""
+    if packet.tool_routing.selection_reasoning:
+        return (packet.tool_routing.selection_reasoning,)
+    return packet.intent.detected.missing if packet.intent.detected is not None else ()
 
 
 def _not_run(packet: Packet, calls: int) -> str:
@@ -307,9 +324,11 @@ def question_for(missing: tuple[str, ...]) -> str:
     """
     >>> question_for(("city", "date"))
     'I need to know more before I can do that: city, date. What shall I use?'
+    >>> question_for(("Which city?",))
+    'I need to know more before I can do that: Which city?'
     """
-    what = ", ".join(map(_line, missing)) or "what exactly is wanted"
-    return f"I need to know more before I can do that: {what}. What shall I use?"
+    what = prompts.sentence(", ".join(map(_line, missing)) or "what exactly is wanted")
+    return f"I need to know more before I can do that: {what}{'' if what.endswith('?') else ' What shall I use?'}"
 
 
 def plain_answer(packet: Packet, why: str) -> str:
@@ -317,7 +336,7 @@ def plain_answer(packet: Packet, why: str) -> str:
     last = next(reversed(list(results_of(packet))), None)
     if last is None:
         reason = _line(why or packet.status.why or "no model has answered")
-        return f"I cannot answer this now: {reason}{'' if reason.endswith(('.', '?', '!')) else '.'}"
+        return f"I cannot answer this now: {prompts.sentence(reason)}"
     tool = _line(str(last.get("tool", "")))
     if last.get("success"):
         output = last.get("output")

@@ -4,7 +4,8 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.json.marks import is_object
+from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
@@ -262,10 +263,11 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     is_first = not any(True for _ in results_of(packet))
     if detected.probability < _UNLIKELY and is_first and not only_reads(tool):
         doubts.append("the request may need no tool at all")
-    names: Iterable[str] = detected.missing
+    names = detected.missing
     if names and not only_reads(tool) and selected.params.keys().isdisjoint(names):
-        names = selected.params  # the model has chosen another tool than the one that was looked at
-    if missing := [name for name in names if _is_made_up(packet, selected, name)]:
+        names = tuple(selected.params)  # the model has chosen another tool than the one that was looked at
+    missing = _made_up(request_of(packet), selected.params, names)
+    if missing and (is_first or not only_reads(tool)):  # what is read next may stand in the result
         doubts.append(f"the request does not seem to say: {', '.join(missing)}")
     if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
         doubts.append(f"{ranked[0].name} may be the better tool")
@@ -274,23 +276,49 @@ def doubts_of(packet: Packet, tool: Tool | None = None) -> list[str]:
     return doubts
 
 
-def _is_made_up(packet: Packet, selected: SelectedTool, name: str) -> bool:
-    """Whether the call has a value of that name that does not stand in the request. What the first look missed was an
-    argument of the likeliest tool, and the model may have chosen another."""
-    value = selected.params.get(name)
-    return value is not None and not _is_said(str(value), request_of(packet))
+def _made_up(request: str, params: dict[str, Any], missed: Sequence[str]) -> list[str]:
+    """Of the arguments that were missed without a model, those to which the call gives a value that is not in the
+    request. What stands there once serves one argument.
 
-
-def _is_said(value: str, request: str) -> bool:
-    """Whether a value stands in a request, by itself: not as a part of another word, or as the end of a sentence.
-
-    >>> [_is_said(value, "Delete the file Notes.txt.") for value in ("notes.txt", "note", ".", "")]
-    [True, False, False, False]
+    >>> _made_up("Order 5 of A7 in 2026 for 2.50", {"sku": "a7", "size": 5.0, "price": 2}, ["sku", "size", "price"])
+    ['price']
+    >>> _made_up("Order 5 of A7", {"days": 5, "size": 5, "box": {"of": ["A7"], "in": None}}, ["days", "box", "city"])
+    ['days']
     """
-    wanted, said = value.casefold().strip(), request.casefold()
-    if not any(map(str.isalnum, wanted)):
-        return wanted in said.split()
-    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", said, re.ASCII) is not None
+    said, made_up, used = request.casefold(), list[str](), Counter[str]()
+    for name in sorted(params, key=missed.__contains__):  # what was seen has its values first
+        texts = _texts_in(params[name])
+        if name in missed and any(_count_in(said, text) <= used[text] for text in texts):
+            made_up.append(name)
+        used.update(texts)
+    return made_up
+
+
+def _texts_in(value: Any) -> list[str]:
+    """Every text and number in a value, as a request would write it."""
+    found: list[str] = []
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if is_object(one):
+            rest += one.values()
+        elif is_list(one):
+            rest += one
+        elif one is not None:
+            found.append(str(int(one) if isinstance(one, float) and one.is_integer() else one).strip().casefold())
+    return found
+
+
+def _count_in(request: str, text: str) -> int:
+    """How often a text stands in a request by itself, and not as part of a word, a number or a date, or as the end of a
+    sentence.
+
+    >>> [_count_in("delete notes.txt of 2026-11-18.", text) for text in ("notes.txt", "note", "11", ".", "")]
+    [1, 0, 0, 0, 0]
+    """
+    if not any(map(str.isalnum, text)):
+        return request.split().count(text)
+    return len(re.findall(rf"(?a)(?<!\w)(?<!\d[.,:/-]){re.escape(text)}(?!\w)(?![.,:/-]\d)", request))
 
 
 def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:

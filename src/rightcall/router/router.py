@@ -360,7 +360,10 @@ class Router:
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak
 
-        return speak(packet, self._gate(packet), self.models.answering, self.settings)
+        offered = self._tools.offer(packet.header.caller).by_name
+        near = [one.name for one in packet.tool_routing.candidates if one.name in offered]
+        named = dict.fromkeys((*near, *offered))
+        return speak(packet, self._gate(packet), self.models.answering, self.settings, named)
 
     def _gate(self, packet: Packet) -> Gate:
         return self._tools.gate(one.name for one in packet.tool_routing.candidates)

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.router.lexical import ToolText
+from rightcall.router.lexical import ToolText, choices_of
 
 LONGEST = 2_000
 """Characters of a request that are looked at."""
@@ -184,7 +184,7 @@ def wanted_arguments(tool: ToolText) -> tuple[Wanted, ...]:
 
 
 def _wanted(name: str, schema: dict[str, Any]) -> Wanted:
-    choices = tuple(str(value).lower() for value in as_list(schema.get("enum"))[:50] if value is not None)
+    choices = tuple(str(value).lower() for value in choices_of(schema)[:50] if value is not None)
     kind = schema.get("type")
     if choices:
         return Wanted(name, "choice", choices)

@@ -2,7 +2,7 @@
 the span that follows it.
 
 detect ─┬─ none ─────────────────────────────────────────────────────────────▶ respond
-        ├─ ask ──────────────────────────────────────────────────────────────▶ respond (asks for what is missing)
+        ├─ ask, and no model to ask ─────────────────────────────────────────▶ respond (asks for what is missing)
         └─ call ─▶ find ─▶ select ─▶ review ─▶ decide ─▶ execute ─▶ inject ──┐
                      ▲        └─ none   │        └─ unsure ──▶ respond       │
                      └──────────────────┴────────────────── again, a few times
@@ -28,6 +28,7 @@ from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.notes import Confirmation, Routed
+from rightcall.router.choose import with_question
 from rightcall.router.packet import (
     RESULT,
     SAID,
@@ -40,7 +41,6 @@ from rightcall.router.packet import (
     Taken,
     ToolExecutionResult,
     budget_of,
-    has_spoken,
     log_step,
     start_step,
     with_field,
@@ -85,7 +85,7 @@ class Trip:
             if self.packet.tool_routing.routing_requested:
                 await self.step("find")
                 await self.route()
-                self._ask_for_what_is_missing()
+                self.packet = with_question(self.packet)
         async with aclosing(self.answer()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -103,16 +103,6 @@ class Trip:
                 self.router.clearances.reviewed(call, self.packet)
                 self.packet = self.router.decide(self.packet)
                 await self.execute()
-
-    def _ask_for_what_is_missing(self) -> None:
-        """Where the model has chosen nothing either, what was seen without one is believed: a value is missing."""
-        packet, routing = self.packet, self.packet.tool_routing
-        found = packet.intent.detected
-        if found is None or (found.answer, found.sure) != ("ask", True) or has_spoken(packet):
-            return
-        if routing.selected_tool is None and not routing.reinjection_count:
-            packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
-            self.packet = with_state(with_routing(packet, execution_status="pending"), "processing")
 
     async def execute(self) -> None:
         """Run what is cleared, and take its result in."""
@@ -544,9 +534,9 @@ def _anew(packet: Packet, said: str | None) -> Packet:
     if said is not None:
         packet = with_field(packet, DataField(SAID, said, "user_message", "user"))
     routing = replace(
-        packet.tool_routing, selected_tool=None, alternative_tools=(), review_approved=None, review_confidence=0.0,
-        review_reasoning="", confidence=0.0, evidence={}, execution_status="pending", execution_result=None,
-        approval=None, candidates=(), routing_requested=False,
+        packet.tool_routing, selected_tool=None, alternative_tools=(), selection_reasoning="", review_approved=None,
+        review_confidence=0.0, review_reasoning="", confidence=0.0, evidence={}, execution_status="pending",
+        execution_result=None, approval=None, candidates=(), routing_requested=False,
     )  # fmt: skip
     return with_state(replace(packet, tool_routing=routing), "processing")
 

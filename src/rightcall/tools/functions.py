@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from rightcall import check_keywords
 from rightcall.base.text import escaped, fault_text
-from rightcall.catalog.tool import PackTool
+from rightcall.catalog.tool import MARK, PackTool
 from rightcall.errors import ToolError, ToolFailure
-from rightcall.types import Effect
+from rightcall.types import Effect, Rules
 
 if TYPE_CHECKING:
     from rightcall.catalog.functions import Converter
@@ -110,8 +110,6 @@ def _known(tool: str, what: str, name: Any, schema: Mapping[str, Any]) -> None:
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
-MARK = "__rightcall_tool__"
-
 
 class LocalTool(Struct, frozen=True, eq=False):
     """A function of this program that a model may call, and what its author says of it."""
@@ -160,6 +158,16 @@ class LocalTool(Struct, frozen=True, eq=False):
     absent: str = ""
     """Why it cannot run here, for whoever calls it all the same. It is offered to nobody; a dry run shows what it is
     about."""
+
+    @property
+    def described(self) -> PackTool:
+        """As every catalogue has it. Functions of the program itself may declare effects and rules, unlike definitions
+        that come from a server."""
+        if self.about is not None:
+            return self.about
+        rules = Rules(repeatable=self.repeatable, paths=self.paths, commands=self.commands, example=self.example)
+        said = self.definition.get("description") or ""
+        return PackTool(self.name, said, self.definition["parameters"], self.effects, rules, "given")
 
 
 class Declared(TypedDict, total=False):

@@ -25,11 +25,11 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from rightcall.base.text import fault_text, message_of
+from rightcall.catalog.tool import MARK
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import Result
 from rightcall.tools.functions import (
     COMMON,
-    MARK,
     Function,
     Gatherer,
     LocalTool,

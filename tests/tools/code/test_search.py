@@ -88,7 +88,7 @@ def test_line_numbers_can_be_left_out_and_the_result_still_be_shown(ask: Ask, tm
     assert result["matches"] == [
         {"file": "a.txt", "matchedText": "here", "highlights": [[0, 4]], "contextBefore": [], "contextAfter": []}
     ]
-    assert shape_search(result)["summary"] == "Found 1 matches in 1 files (1 searched)"
+    assert shape_search(result)["summary"] == "Found 1 match in 1 file (1 searched)"
 
 
 HIGHLIGHTS: list[tuple[str, str | bytes, list[list[str]]]] = [
