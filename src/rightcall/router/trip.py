@@ -348,8 +348,8 @@ _TWICE = "This was approved already, and an approval counts once. Make a new req
 
 def says_yes(packet: Packet, said: str | None) -> bool:
     """Whether this is a person's yes to the call that a packet waits with."""
-    waits = (packet.status.state, packet.tool_routing.execution_status) == ("waiting", "awaiting_confidence")
-    return waits and _reply_in(said) == "yes"
+    asks = packet.tool_routing.execution_status in ("awaiting_confidence", "awaiting_approval")
+    return asks and packet.status.state == "waiting" and _reply_in(said) == "yes"
 
 
 def _reply_in(said: str | None) -> Literal["yes", "no", "nothing", "words"]:
