@@ -60,6 +60,12 @@ def test_no_marker_of_any_format_is_left_at_the_end_whole_or_cut_off(change: Cal
     assert {word: text for word, text in left.items() if text != "It rains."} == {}
 
 
+@pytest.mark.parametrize("tick", ["`", "``"])
+def test_a_marker_that_is_cut_off_behind_a_backtick_without_a_partner_goes_too(tick: str) -> None:
+    left = {word: clean_answer(GATE, f"It rains. {tick}{word[:-1]}")[0] for word in WORDS}
+    assert {word: text for word, text in left.items() if text != f"It rains. {tick}"} == {}
+
+
 @given(st.lists(fragments, max_size=12).map("".join), st.integers(0, 200), fragments, st.integers(1, 9))
 @example("<|a|>", 1, "<|im_end|>", 1)
 @example(f"<tool_call>{CALL}</tool_call>", 6, f"<tool_call>{CALL}</tool_call>", 3)

@@ -368,7 +368,7 @@ def _summary(document: "Document", findings: "Sequence[Finding]", style: Style) 
     from rightcall.lint.reports import count_levels
 
     counts = count_levels(findings)
-    tokens = sum(cost_of(tool.raw) for tool in document.tools)
+    tokens = sum(cost_of(tool) for tool in document.tools)
     told = ", ".join(many(number, level) for level, number in counts.items() if number) or "nothing found"
     return style.tint(
         f"{escaped(document.source, 120)}: {many(len(document.tools), 'tool')}, about {tokens:,} tokens in every "

@@ -33,7 +33,7 @@ _BARE_LIST: Final = re.compile(_list_of(_WORD))
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
     r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
-    r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|include|is))?|"
+    r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
     r"\b(?:options|choices|values|allowed|accepts|supports)(?: are)?(?=\s*[:=])|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
@@ -64,6 +64,8 @@ _IN_BRACKETS: Final = re.compile(
 )
 _EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
 """Before a bracket: it is part of a regular expression, or of a word."""
+_ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.IGNORECASE)
+"""Before a bracket: it tells of one of two kinds of values, as in `cron expression or keyword (daily, weekly)`."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
@@ -72,7 +74,7 @@ _EXAMPLE: Final = re.compile(
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
-    r"\s*(?:,?\s*etc|\.\.\.|…|(?:through|thru|up to)\b|to\s+[`'\"\d]|,?\s*and (?:more|others|so on)|"
+    r"\s*(?:,?\s*(?:etc|\.\.\.|…)|(?:through|thru|up to)\b|to\s+[`'\"\d]|,?\s*and (?:more|others|so on)|"
     r",?\s*(?:or|and)\s+\w+\b)",
     re.IGNORECASE,
 )
@@ -121,7 +123,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
         before, behind = text[max(0, found.start() - 30) : found.start()], text[found.end() : found.end() + 1]
-        if _EXPRESSION.search(before) or (behind and behind in "?*+{$"):
+        if _EXPRESSION.search(before) or (behind and behind in "?*+{$") or _ALTERNATIVE.search(before):
             continue
         if (
             "|" in found[1]
@@ -170,13 +172,16 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
         return []  # of one part of the value, open, or forms
+    rest = re.split(r"\.\s|\n", text[end:], maxsplit=1)[0]
+    if "etc" in values or any(one[1:-1] not in values for one in re.findall(QUOTED, rest)):
+        return []  # 'a' or 'b' for lines, 'c' for bars
     bare = not sure and re.match(QUOTED, listed) is None
     return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
 
 
 _NOT_ALL: Final = re.compile(
-    r"\b(?:defaults?(?: to| is)?|other (?:values|options))\s*[:=]?\s*$|\bor [`'\"][^`'\"\n]{0,20}[:{*]|"
-    r"\b(?:user|self)-defined\b",
+    r"\b(?:defaults?(?: to| is)?|other (?:values|options)|includ(?:es?|ing))\s*[:=]?\s*$|"
+    r"\bor [`'\"][^`'\"\n]{0,20}[:{*]|\b(?:user|self)-defined\b",
     re.IGNORECASE,
 )
 """What comes before a list that is one value, or not all of them."""

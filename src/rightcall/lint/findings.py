@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from rightcall.base.text import escaped
-
-if TYPE_CHECKING:
-    from rightcall.lint.definitions import Argument, ToolView
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warning", "error")
@@ -47,10 +44,6 @@ class Hit(Struct, frozen=True):
     path: Steps = ()
 
 
-ToolCheck = Callable[["ToolView"], Iterable[Hit]]
-ListCheck = Callable[[Sequence["ToolView"]], Iterable[tuple["ToolView | None", Hit]]]
-
-
 def quote_name(name: str) -> str:
     """A name of somebody else's, safe to show."""
     return f"`{escaped(name, _SHOWN)}`"
@@ -68,10 +61,19 @@ def join_names(names: Iterable[str], most: int = _MOST_SHOWN) -> str:
     return f"{shown} and {len(listed) - most} more" if len(listed) > most else shown
 
 
-def each_argument(tool: ToolView, check: Callable[[Argument], Iterable[Hit]]) -> Iterator[Hit]:
-    """What a check of one argument finds in all of them."""
-    for argument in tool.arguments:
-        yield from check(argument)
+_KEYED: Final = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+
+
+def named_steps(path: Steps) -> list[tuple[str, str]]:
+    """The names in a place, each with the keyword that holds it: an argument may itself be called `properties`."""
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(path) - 1:
+        if path[at] in _KEYED:
+            found.append((str(path[at]), str(path[at + 1])))
+            at += 1
+        at += 1
+    return found
 
 
 def rank_of(severity: Severity) -> int:

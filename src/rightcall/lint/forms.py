@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from rightcall.base.text import render_json
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import choices_in, is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text
+from rightcall.lint.samples import passed_texts, shown_dates, shown_texts
 
 
 def is_free(argument: Argument) -> bool:
@@ -37,7 +39,9 @@ _OTHER_FORMS: Final = re.compile(
 )
 """The value may have another form as well."""
 IS_CASE: Final = re.compile(
-    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$", re.IGNORECASE
+    r"(?:^|[.;(\n]\s*)(?:(?:if|unless)\b|(?:for|when|with)\b[^.;\n]{0,50}[:=])[^.;\n]{0,120}$|"
+    r"\bor (?:for|when|if|in)\b[^.;\n]{0,80}$|\w\s?=\s?[`'\"]?[\w-]+[`'\"]?\s?:[^.;\n]{0,80}$",
+    re.IGNORECASE,
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
 _LOCAL_TIME: Final = re.compile(
@@ -73,9 +77,11 @@ _PATTERNS: Final = (
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
-    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\bhex(?:adecimal)? colou?r|#RRGGBB\b|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
+    ("", re.compile(r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
-    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b|\b24-hour format\b", re.IGNORECASE)),
+    ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
+    ("", re.compile(r"\bHH:MM:SS\b|\b24-hour format\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b")),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
@@ -96,15 +102,18 @@ _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\
 """What follows is said of parts of the value."""
 
 
-def find_form(argument: Argument, text: str) -> Iterator[Hit]:
+def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
+    """`calls`: the description of the tool, whose examples pass values too."""
     if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
+        if found[0].lower().endswith((" of", " for")) and "uuid" in words_of(argument.name):
+            continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
-            yield _formatted(argument, name, found[0], text)
+            yield from _formatted(argument, name, found[0], " ".join((text, *passed_texts(argument, calls))))
         return
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
     for pattern, told in _PATTERNS:
@@ -112,10 +121,16 @@ def find_form(argument: Argument, text: str) -> Iterator[Hit]:
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
             if sized or IS_CASE.search(text[: found.start()]):
                 return
+            shown = [one for one in shown_texts(argument, text) if one.lower() != argument.name.lower()]
             if pattern == "^[A-Z]{2}$" and not {"lang", "language"}.isdisjoint(words_of(f"{argument.name} {found[0]}")):
                 pattern = "^[a-z]{2}$"
-            shown = pattern and not ("#" in pattern and _BARE_HEX.search(text))
-            advice = f'add "pattern": "{pattern}"' if shown else _PATTERN_ADVICE
+            if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
+                return  # the text has values of another form
+            if not shown:
+                pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
+            exact = pattern and all(map(re.compile(pattern).match, shown))
+            exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
+            advice = f'add "pattern": "{pattern}"' if exact else _PATTERN_ADVICE
             yield Hit(
                 "RC303",
                 f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
@@ -131,11 +146,15 @@ _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$
 _BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
 
 
-def _formatted(argument: Argument, name: str, found: str, text: str) -> Hit:
-    """The finding for a format that JSON Schema has a name for; times without a zone need a pattern instead."""
+def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator[Hit]:
+    """The finding for a format that JSON Schema has a name for. One that a value of the definition itself would break
+    is not proposed; times without a zone need a pattern instead."""
     shown, told = quote_name(argument.name), quote_text(found)
+    values = shown_dates(argument, text) if name in ("date", "date-time") else shown_texts(argument, text)
     if name == "date-time" and _LOCAL_TIME.search(text):
-        return Hit("RC303", f"only the text gives the form of {shown}: {told}", _PATTERN_ADVICE, argument.path)
+        if not any(fits_format(one, "date") for one in values):
+            yield Hit("RC303", f"only the text gives the form of {shown}: {told}", _PATTERN_ADVICE, argument.path)
+        return
     words = {*words_of(argument.name), *words_of(text)}
     either = (
         name == "date-time"
@@ -143,8 +162,27 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Hit:
         and "date" in words
         and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
     )
-    fix = 'add "format": "date" or "date-time"' if either else f'add "format": "{name}"'
-    return Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+    names = ["date", "date-time"] if either else [name]
+    if name == "date" and "YYYY" not in found and values and not any(fits_format(one, "date") for one in values):
+        names = ["date-time"]
+    if name == "ipv4" and "v4" not in found.lower():
+        names = ["ipv4", "ipv6"]
+    fitting = [one for one in names if all(fits_format(value, one) for value in values)]
+    if fitting:
+        fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
+        if "date-time" in fitting and not values and _ZONED.search(text) is None:
+            fix += " (which needs a time zone)"
+        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+
+
+_ZONED: Final = re.compile(r"\bzone\b|\btimezone\b|\boffset\b|\bUTC\b|RFC[- ]?3339|SSZ\b|Z\b", re.IGNORECASE)
+
+
+def fits_format(value: str, name: str) -> bool:
+    """Whether a value has a format of JSON Schema."""
+    import jsonschema_rs  # late: only what compiles a schema pays for it
+
+    return jsonschema_rs.Draft202012Validator({"format": name}, validate_formats=True).is_valid(value)
 
 
 def _is_vague(found: str) -> bool:

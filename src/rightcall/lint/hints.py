@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,15 +17,15 @@ _CHANGES: Final = word_set(
     "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
-    "add set move merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer pay "
-    "charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
+    "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
+    "pay charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
 )
 """Verbs of change that are also nouns: only the first word of a name counts."""
 _ANY: Final = word_set("execute exec run perform batch bulk manage save sync")
 """Verbs that may do anything with what follows."""
 _DERIVED: Final = word_set(
     "plan preview summary report draft chart diagram graph url link query prompt schema estimate quote signature "
-    "embedding embeddings image snippet template outline"
+    "embedding embeddings image snippet template outline config configuration script screenshot snapshot thought text"
 )
 """What can be made without changing anything."""
 _ASKS: Final = frozenset(["prompt", "query", "request", "question", "ping"])
@@ -45,21 +46,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
     if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
         verb = ""  # `cli_install` that tells how to install: a noun
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
-    told = _told_verb(tool.description)
-    if read_only is True and verb not in _CHANGES | _FIRST and told:
-        yield Hit(
-            "RC801",
-            f"`readOnlyHint` is true, and the description begins with {quote_text(told)}",
-            "set it to false, or correct the description",
-            (*place, "readOnlyHint"),
-        )
-    if read_only is True and verb in _CHANGES | _FIRST and not (verb == "create" and words[-1] in _DERIVED):
-        yield Hit(
-            "RC801",
-            f"`readOnlyHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
-            "set it to false, or rename the tool",
-            (*place, "readOnlyHint"),
-        )
+    if read_only is True and not _only_reads(words, tool.description):
+        yield from _contradicted(tool, words, verb)
     if read_only is True and destructive is True:
         yield Hit(
             "RC803",
@@ -74,7 +62,12 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to true",
             (*place, "destructiveHint"),
         )
-    elif destructive is True and verb in _READS and not (_CHANGES | _FIRST | _ANY) & {*words}:
+    elif (
+        destructive is True
+        and verb in _READS
+        and not (_CHANGES | _FIRST | _ANY) & {*words}
+        and not _SAYS_ANY.search(tool.description)
+    ):
         yield Hit(
             "RC805",
             f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
@@ -90,25 +83,96 @@ def check(tool: ToolView) -> Iterator[Hit]:
         )
 
 
+_READERS: Final = word_set("reader viewer inspector finder explorer lookup")
+_SAYS_READS: Final = re.compile(r"\bread[- ]?only\b|\b(?:no|without) side effects\b", re.IGNORECASE)
+_SAYS_ANY: Final = re.compile(
+    r"\b(?:SQL|cypher|statements?|mutations?|commands?|scripts?|writes?|delet\w+|modif\w+|updat\w+|remov\w+)\b",
+    re.IGNORECASE,
+)
+"""Words of a query that may change something, too."""
+_TELLS_READS: Final = re.compile(
+    r"\W*(?:get|list|return|retrieve|fetch|show|search|find|check|read|view|look|quer|display|describe|preview|"
+    r"validate|analy[sz]e|compute|calculate|estimate|explain|count|inspect)(?:e?s|ies|y|ing)?\b",
+    re.IGNORECASE,
+)
+
+
+def _only_reads(words: tuple[str, ...], text: str) -> bool:
+    """Whether the name ends in what only reads (`archive_reader`), or the text says or begins with it: `block_height`
+    that returns a number blocks nobody."""
+    return (bool(words) and words[-1] in _READERS) or any((_SAYS_READS.search(text), _TELLS_READS.match(text)))
+
+
+_SAYS_CHANGE: Final = re.compile(
+    rf"\b(?<!how )to (?:{'|'.join(sorted(_CHANGES | _FIRST))})\b|"
+    rf"^\W*(?:\w+ly )?(?:{'|'.join(sorted(_CHANGES))})(?:s|es)\b",
+    re.IGNORECASE,
+)
+"""`Use it to update a profile`"""
+
+
+def _contradicted(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit]:
+    """What is declared to read only, and changes something by its name or by its text."""
+    place, told = ("annotations", "readOnlyHint"), _told_verb(tool.description)
+    makes = "create" in (verb, told.removesuffix("s")) or "write" in (verb, told.removesuffix("s"))
+    if makes and not _DERIVED.isdisjoint((*words[-1:], *words_of(tool.description[:60])[:8])):
+        return
+    named = verb in _CHANGES | _FIRST and (
+        (verb in _CHANGES - _NOUNS and verb == words[0])
+        or _tells_verb(tool.description, verb)
+        or (verb == words[0] and _SAYS_CHANGE.search(tool.description[:200]) is not None)
+    )
+    if named:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            "set it to false, or rename the tool",
+            place,
+        )
+    elif told:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and the description begins with {quote_text(told)}",
+            "set it to false, or correct the description",
+            place,
+        )
+
+
 def _tells_verb(text: str, verb: str) -> bool:
-    """Whether a description begins with a verb: `Deletes a branch`."""
-    return (words_of(text[:60]) or ("",))[0].startswith(verb[:-1])
+    """Whether a description begins with a verb: `Deletes a branch`, and not `Upload history of a channel`."""
+    words = [word for word in words_of(text[:60]) if not word.endswith("ly")] or [""]
+    noun = words[0] == verb and bool(words[1:2]) and words[1] in _TOLD_OF
+    return words[0].startswith(verb[:-1]) and not noun
 
 
 def _told_verb(text: str) -> str:
     """The verb that a description begins with, where it changes something."""
-    words = words_of(text[:60]) or ("",)
+    words = [word for word in words_of(text[:60]) if not word.endswith("ly")] or [""]
     first = words[0]
+    if first in _NOUNS and (len(words) < 2 or words[1] not in _DETERMINERS):
+        return ""  # `Archive entries of a day`, `Update history of a package`
     if not _ASKS.isdisjoint(words[1:4]):
         return ""  # `Send a query`: it asks
     bases = {
         first,
         first.removesuffix("s"),
         first.removesuffix("es"),
+        first.removesuffix("ies") + "y",
         first.removesuffix("ing"),
         first.removesuffix("ing") + "e",
     }
     return first if bases & _CHANGES else ""
+
+
+_NOUNS: Final = word_set(
+    "archive archives update updates upload uploads reset deploy deploys install installs edit edits"
+)
+_TOLD_OF: Final = word_set(
+    "history status info information times guide log logs list count stats statistics details data entries results "
+    "requests events metadata schedule schedules records of for in from"
+)
+"""Behind a word that is also a verb: then it is a noun, as in `upload history`."""
+_DETERMINERS: Final = word_set("a an the one all this your its new existing some any specific multiple")
 
 
 def _verb(words: tuple[str, ...]) -> str:

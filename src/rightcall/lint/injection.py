@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_text
+from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
 
 MOST_TEXTS: Final = 5_000
 MOST_TEXT: Final = 20_000
@@ -30,7 +32,8 @@ _ORDERS: Final = re.compile(
     r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
     r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
     r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
-    r"|\b(?:do not|don't|never|must not|should not|without)\b[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
+    r"|\b(?:do not|don't|never|must not|should not|without)\b(?! (?:use|call|invoke|run|need)\b)"
+    r"[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
     r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
@@ -42,23 +45,25 @@ _ORDERS: Final = re.compile(
     r"between us|to yourself)\b"
     r"|\b(?:silently|secretly|covertly|discreetly)\b[^.\n]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
     r"append|add|run|execute|pass|collect|store)\b"
-    r"|\byou are (?:now|no longer)\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
+    r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
+    r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
     r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
     r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
-    r"\bpretend (?:to be|that you)\b|\bjailbreak\b|\bdeveloper mode\b",
+    r"\bpretend (?:to be|that you)\b|\b(?:you are|act|answer|respond|enter) (?:now )?(?:in )?developer mode\b",
     re.IGNORECASE,
 )
+_SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
+"""How to present a result: `never show raw JSON to the user`."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
-    r"uses|calls)\b"
-    r"[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:always|must|set|change|replace|"
-    r"redirect|bcc|forward)\b",
+    r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
+    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b",
     re.IGNORECASE,
 )
 """Orders about the calls of other tools."""
 _POSES: Final = re.compile(
     r"(?:^|[\n.!>\]]\s*)(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:|\n\s*\n\s*(?:Human|"
-    r"Assistant|User)\s*:"
+    r"Assistant)\s*:"
 )
 """A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(
@@ -96,8 +101,7 @@ _TAKES: Final = re.compile(
 )
 _STRONG: Final = re.compile(
     r"(?:~/|/home/\w+/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|netrc|git-credentials)/?[\w./-]*|\bid_(?:rsa|ed25519)\b|"
-    r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b|\bsystem prompt\b|\b(?:conversation|"
-    r"chat) history\b",
+    r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b",
     re.IGNORECASE,
 )
 _CONTENTS: Final = re.compile(
@@ -114,20 +118,22 @@ _GIVES: Final = re.compile(
     re.IGNORECASE,
 )
 _SENDS: Final = re.compile(
-    r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b[^.\n]{0,40}\b(?:send|forward|post|upload|"
-    r"bcc|cc|copy|transmit|mail|email|redirect|"
-    r"exfiltrate)\b[^\n]{0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
-    r"|\b(?:bcc|blind copy)\b[^\n]{0,40}[\w.+-]+@(?!example\.)[\w-]+\.\w+",
+    r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b"
+    r"(?:,? (?!(?:be|an?|have|contain|match|use|specify|enter)\b)[\w'-]+){0,5},? (?:send|forward|post|upload|bcc|cc|"
+    r"copy|transmit|mail|email|redirect|exfiltrate)\b(?!,? (?:address|is|must|e\.?g|such|for example|like)\b)"
+    r"(?:(?!\be\.?g\b|\bexample)[^\n]){0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|"
+    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+)"
+    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample)[^\n]){0,40}"
+    r"[\w.+-]+@(?!example\.)[\w-]+\.\w+",
     re.IGNORECASE,
 )
 _MARKUP: Final = re.compile(
-    r"<!--|<\s*/?\s*(?:system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
-    r"developer|prompt)\s*>|\[/?(?:INST|SYSTEM|SYS|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
-    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)s?\s*:|\x1b\[|"
+    r"<!--|<\s*(system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
+    r"developer|prompt)\s*>|\[(?:/INST|INST|/?SYS)\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
+    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,
 )
-_SECTION: Final = re.compile(r"</?instructions?>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</([a-z_]{3,30})>")
 """Ends of sections. A text in several of them may call one `instructions`: nothing is hidden there."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
@@ -137,10 +143,10 @@ _VERBED = (
 )
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
-    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool|function|command)\b"
-    rf"|\b(?:tool|function)\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
+    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
+    rf"|\btool\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
     rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
-    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+|function\s+)?is\s+(?:called|used|invoked|run)\b"
+    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
     rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
     rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
     rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
@@ -192,7 +198,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for number, (path, text) in enumerate(_prose(tool)):
         if number > MOST_TEXTS:
             return
-        for hit in _one_text(path, text):
+        for hit in _one_text(tool, path, text):
             if hit.rule not in told or hit.rule in ("RC702", "RC704"):
                 told.add(hit.rule)
                 yield hit
@@ -229,9 +235,9 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
 
 
-def _one_text(path: Steps, text: str) -> Iterator[Hit]:
+def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
-    if orders is not None:
+    if orders is not None and not _SHOWS_RAW.search(orders[0]):
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0])}",
@@ -241,8 +247,8 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
     pushes = _PUSHES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
-    markup = _MARKUP.search(text) or _POSES.search(text)
-    if markup is not None and not (_SECTION.fullmatch(markup[0]) and len({*_TAG.findall(text)}) > 2):
+    markup = next((one for one in _MARKUP.finditer(text) if _hides(text, one)), None) or _POSES.search(text)
+    if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text)
     if takes:
@@ -252,7 +258,12 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    elif len(path) > 2 and path[-1] == "description" and (asks := _CONVERSATION.search(text)) is not None:
+    elif (
+        len(path) > 2
+        and path[-1] == "description"
+        and (asks := _CONVERSATION.search(text)) is not None
+        and not _is_own_chat(tool, path[:-1], asks)
+    ):
         yield Hit(
             "RC708",
             f"asks for the conversation: {quote_text(asks[0])}",
@@ -274,6 +285,61 @@ def _one_text(path: Steps, text: str) -> Iterator[Hit]:
         )
 
 
+_PROMPTED: Final = word_set("prompt system instruction instructions persona")
+_MESSAGES: Final = word_set("messages message history conversation chat turns transcript dialog")
+
+
+def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
+    """Whether a text tells of a chat that the tool itself holds: the messages of a completion, each with a role or an
+    author; a prompt for another model; or a number, a choice or an ID, which can carry no conversation."""
+    for argument in tool.arguments:
+        if argument.path != path[: len(argument.path)]:
+            continue
+        words = words_of(argument.name)
+        parts = as_schema(argument.item.get("properties")).keys()
+        if {"content", "text"} & parts and {"role", "author", "speaker", "sender"} & parts:
+            return True
+        if argument.path == path and (
+            argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum") or words[-1:] == ("id",)
+        ):
+            return True
+        if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
+            return True
+        if not _MESSAGES.isdisjoint(words) and not _CHATS.isdisjoint(words_of(tool.name)):
+            return True
+        if not _THINKS.isdisjoint(words_of(tool.name)) and "your" in asks[0].lower():
+            return True
+    return False
+
+
+_CHATS: Final = word_set(
+    "chat completion completions llm ask prompt generate respond reply summarize summarise analyze analyse moderate "
+    "classify extract title"
+)
+_THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
+
+
+def _hides(text: str, found: re.Match[str]) -> bool:
+    """Whether markup poses as something else. `<user>` alone is a place to fill in, `[ADMIN]` at the beginning a label,
+    and a comment in quotes or without a sentence is an example of HTML."""
+    tag, label = found[1], found[2]
+    if tag:
+        closed = re.search(rf"</\s*{tag}\s*>", text, re.IGNORECASE) is not None
+        sections = tag.lower().startswith("instruction") and len({*_TAG.findall(text)}) > 2
+        return closed and not sections
+    if label:
+        return label.isupper() and found.start() > 0
+    if found[0] == "<!--":
+        body = text[found.end() :].split("-->", 1)[0]
+        return (
+            text[found.start() - 1 : found.start()] not in ("`", "'", '"') and len(re.findall(r"[a-z]{2,}", body)) > 2
+        )
+    if "color:" in found[0].lower():
+        body = re.sub(r"^[^<>]*>", "", text[found.end() :]).split("<", 1)[0]
+        return len(body.split()) > 2
+    return True
+
+
 def _takes(text: str) -> str:
     """The piece of a text that reads a secret and hands it on."""
     sends = _SENDS.search(text) or _CONTENTS.search(text)
@@ -281,8 +347,10 @@ def _takes(text: str) -> str:
         return sends[0]
     for found in _TAKES.finditer(text):
         near = text[max(0, found.start() - 120) : found.end() + 200]
-        if _STRONG.search(found[0]) or (
-            _GIVES.search(near)
+        gives = _GIVES.search(near) is not None
+        own = not text[: found.start()].strip()  # the first words say what the tool does
+        if (_STRONG.search(found[0]) and (gives or not own)) or (
+            gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
             and _is_order(text, found.start())
         ):
@@ -302,10 +370,11 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     """Tools that a text names and that no list has."""
     known = {_plain(tool.name) for tool in tools}
     short = {name.split("_", 1)[-1] for name in known}
+    known |= {
+        _plain(str(value)) for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
     for tool in tools:
-        own = {_plain(one.name) for one in tool.arguments} | {
-            _plain(str(value)) for one in tool.arguments for value in one.schema.get("enum", ()) or ()
-        }
+        own = {_plain(one.name) for one in tool.arguments}
         names: list[str] = []
         for _, text in _prose(tool):
             for found in _USES.finditer(text):

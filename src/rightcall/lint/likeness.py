@@ -7,7 +7,7 @@ would have to repair is what a model gets wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -23,7 +23,7 @@ _VERBS = (
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
-_SAYS_LITTLE: Final = word_set("all the a an my of for every any")
+_SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _SAME_THING: Final = [
     word_set(line)
     for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
@@ -85,7 +85,6 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_name(tool)
     yield from _siblings(tool)
-    yield from _mixed(tool)
     for argument in tool.arguments:
         yield from _argument_name(argument, tool)
 
@@ -140,18 +139,23 @@ _CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
 _SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
 
-def _mixed(tool: ToolView) -> Iterator[Hit]:
-    """`userId` beside `user_name` in one tool."""
-    camel = [one for one in tool.top if _CAMEL.fullmatch(one.name)]
-    snake = [one for one in tool.top if _SNAKE.fullmatch(one.name)]
-    if camel and snake:
-        few, many = sorted((camel, snake), key=len)
-        yield Hit(
-            "RC120",
-            f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}",
-            f"write all arguments in {'camelCase' if many is camel else 'snake_case'}",
-            few[0].path,
-        )
+def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
+    return [one for one in tool.top if style.fullmatch(one.name)]
+
+
+def _mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
+    """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
+    has one."""
+    camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
+    snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
+    for tool in tools:
+        camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
+        if camel and snake:
+            wins = camels > snakes if camels != snakes else len(camel) > len(snake)
+            few, many = (snake, camel) if wins else (camel, snake)
+            names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
+            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
+            yield tool, Hit("RC120", names, remedy, few[0].path), few
 
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
@@ -171,7 +175,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
-    apart = apart or {*mine} ^ {*theirs} == {"field", "value"}
+    apart = apart or any({*mine} ^ {*theirs} == {"value", kind} for kind in _HAS_VALUE)
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
@@ -179,6 +183,10 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     return None
 
 
+_HAS_VALUE: Final = word_set(
+    "field key name attribute variable var parameter param property column dimension metric tag label type"
+)
+"""What has a value: `filter_column` beside `filter_value`."""
 _HEADS: Final = frozenset((("type",), ("name",), ("id",), ("kind",)))
 """Names alone that are another thing than `field_type`, `input_name` and the like."""
 
@@ -304,7 +312,9 @@ def _written_out(name: str) -> str | None:
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     yield from _duplicates(tools)
     yield from _near_equal(tools)
-    yield from _spellings(tools)
+    mixed = list(_mixed(tools))
+    yield from ((tool, hit) for tool, hit, _ in mixed)
+    yield from _spellings(tools, {(tool.number, one.name) for tool, _, few in mixed for one in few})
     yield from _styles(tools)
 
 
@@ -408,15 +418,16 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
 
 
-def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """The same words, written in two ways, in different tools."""
+def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """The same words, written in two ways, in different tools; `told` has those that RC120 wants renamed already."""
     found: dict[str, dict[str, list[ToolView]]] = {}
     for tool in tools:
         for argument in tool.top:
-            if _KEY.fullmatch(argument.name) and (
-                len(words_of(argument.name)) > 1 or argument.name.lower() != argument.name
-            ):
-                found.setdefault(joined(argument.name), {}).setdefault(argument.name, []).append(tool)
+            name = argument.name
+            if (tool.number, name) not in told and _KEY.fullmatch(name) and (
+                len(words_of(name)) > 1 or name.lower() != name
+            ):  # fmt: skip
+                found.setdefault(joined(name), {}).setdefault(name, []).append(tool)
     for spellings in found.values():
         if len(spellings) < 2:
             continue
@@ -425,6 +436,8 @@ def _spellings(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         for name, users in rest:
             if users == [users[0]] and users[0] in usual[1]:
                 continue  # both in one tool, which RC111 tells
+            if any((tool.number, usual[0]) in told for tool in tools):
+                continue  # the usual spelling is one that RC120 wants renamed elsewhere
             yield users[0], Hit(
                 "RC114",
                 f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from rightcall.catalog.tidy import as_schema
 from rightcall.lint import hints, history, injection, likeness, lists, prose, providers, schemas, wording
 from rightcall.lint.definitions import Document, Lines, ToolView
 from rightcall.lint.findings import Finding, Hit, rank_of
@@ -46,7 +47,7 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
     """What the rules find in a document, tool by tool in the order of the list, the worst first."""
     rules, lines = load_rules(), Lines(document)
     found: list[Finding] = []
-    for tool, hit in _hits(document, document.tools[:MOST_TOOLS], choice):
+    for tool, hit in _hits(document, [one for one in document.tools if _is_seen(one)][:MOST_TOOLS], choice):
         name = tool.name if tool is not None else ""
         if choice.counts(rules[hit.rule], name):
             path = (*tool.path, *hit.path) if tool is not None else ()
@@ -55,6 +56,12 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
             found.append(Finding(hit.rule, name, hit.message, hit.remedy, path, document.source, place, number))
     found.sort(key=lambda one: (one.number, -rank_of(rules[one.rule].severity), one.line, one.rule))
     return list(dict.fromkeys(found))
+
+
+def _is_seen(tool: ToolView) -> bool:
+    """Whether a model sees the tool. MCP Apps keep those for the app from it."""
+    visible = as_schema(as_schema(tool.raw.get("_meta")).get("ui")).get("visibility")
+    return not isinstance(visible, list) or "model" in visible
 
 
 def _hits(document: Document, tools: Sequence[ToolView], choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:

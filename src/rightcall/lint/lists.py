@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rightcall.base.text import estimate
 from rightcall.lint.definitions import Document, ToolView
@@ -19,13 +19,15 @@ MANY_TOOLS: Final = 40
 MOST_TOOLS: Final = 128
 
 
-def cost_of(raw: Mapping[str, Any]) -> int:
-    """The tokens of a definition, roughly."""
-    return estimate(json.dumps(raw, ensure_ascii=False, separators=(",", ":"), default=str))
+def cost_of(tool: ToolView) -> int:
+    """The tokens of a definition, roughly. Hosts send a model the name, the description and the schema of the
+    arguments; `outputSchema`, `annotations`, `_meta` and the like stay with the host."""
+    sent = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return estimate(json.dumps(sent, ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
-    tokens = cost_of(tool.raw)
+    tokens = cost_of(tool)
     if tokens > DEAR_TOOL:
         yield Hit(
             "RC601", f"about {tokens:,} tokens in every request", "shorten it, or split the tool", tool.at("name")
@@ -37,10 +39,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    tokens = sum(cost_of(tool.raw) for tool in tools)
+    tokens = sum(cost_of(tool) for tool in tools)
     if tokens > DEAR_LIST:
-        dearest = sorted(tools, key=lambda tool: -cost_of(tool.raw))[:3]
-        told = ", ".join(f"{cost_of(tool.raw):,} for `{tool.name[:40]}`" for tool in dearest)
+        dearest = sorted(tools, key=lambda tool: -cost_of(tool))[:3]
+        told = ", ".join(f"{cost_of(tool):,} for `{tool.name[:40]}`" for tool in dearest)
         yield (
             None,
             Hit("RC602", f"about {tokens:,} tokens in every request, of them {told}", "offer fewer or shorter tools"),

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.samples import shown_numbers, shown_texts
 
 MOST_DESCRIPTION: Final = 8_000
 """Characters of a tool's description that are read."""
@@ -75,14 +77,29 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
         [f'"{highs[0]}": {_plain(high)}'] if high is not None and has_high is None else []
     )
     if positive and has_low is None and low is None:
-        missing.append(f'"{lows[0]}": {0 if positive == "0" else 1}')
-    if missing:
+        low = 1 if positive == "1" and argument.kind == "integer" else 0
+        missing.append(f'"{lows[0]}": {_plain(low)}')
+    if missing and not _is_crossed(
+        argument, text, low if has_low is None else None, high if has_high is None else None
+    ):
         yield Hit(
             "RC304",
             f"only the text gives the range of {quote_name(argument.name)}",
             f"add {', '.join(missing)}",
             argument.path,
         )
+
+
+def _is_crossed(argument: Argument, text: str, low: float | None, high: float | None) -> bool:
+    """Whether the definition itself shows a value outside of the bounds: `1 to 100, or 0 for all`."""
+    if argument.kind in ("integer", "number"):
+        shown = shown_numbers(argument, text)
+    else:
+        texts = shown_texts(argument, text)
+        shown = [float(len(one)) for one in texts] if argument.kind == "string" else []
+        if isinstance(argument.part.get("default"), list):
+            shown.append(float(len(as_list(argument.part["default"]))))
+    return any((low is not None and one < low) or (high is not None and one > high) for one in shown)
 
 
 _BOUNDS: Final = {
@@ -100,7 +117,11 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         return None, None, ""
     low, high = None, None
     between = next(
-        (one for one in _BETWEEN.finditer(text) if _counts(kind, text, one) and not is_example(text, one.start())),
+        (
+            one
+            for one in _BETWEEN.finditer(text)
+            if _counts(kind, text, one) and not is_example(text, one.start()) and not _is_scaled(argument, text, one)
+        ),
         None,
     )
     if between is not None and _is_advice(text, between):
@@ -138,7 +159,7 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     told = [
         _float(one[1])
         for one in pattern.finditer(text)
-        if _counts(argument.kind, text, one) and not _is_advice(text, one)
+        if _counts(argument.kind, text, one) and not _is_advice(text, one) and not _is_scaled(argument, text, one)
     ]
     given = _bound(argument.schema, _BOUNDS[argument.kind][side])
     return given if given in told else next(iter(told), None)
@@ -148,11 +169,25 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
     word = unit[1].lower() if unit is not None else ""
+    if re.match(r"\s?\w+ (?:per|each|in each|on each|a|without|excluding|before|after|plus)\b", text[found.end() :]):
+        return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":
         return word.startswith(("char", "letter"))
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
+
+
+def _is_scaled(argument: Argument, text: str, found: re.Match[str]) -> bool:
+    """Whether a bound is told in another unit than the value: `Time in ms, at most 60 seconds`."""
+    behind = re.match(r"\s?([A-Za-z]+)", text[found.end() :])
+    word = behind[1].lower() if behind is not None else ""
+    for units in _UNITS:
+        if argument.kind in ("integer", "number") and word in units:
+            others = f"{argument.name} {text[: found.start()]} {text[found.end() + len(word) + 1 :]}"
+            told = {units[one] for one in words_of(others) if one in units}
+            return bool(told - {units[word]}) or (units is _UNITS[1] and units[word] not in told)
+    return False
 
 
 def _float(text: str) -> float:
@@ -187,6 +222,12 @@ _TOLD_UNIT: Final = re.compile(
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
+_COUNTED: Final = re.compile(
+    r"edit|levenshtein|hamming|cosine|vector|embedding|similarity|hops?\b|steps?\b|nodes?\b|degrees of|tokens?\b|"
+    r"blocks?\b|candles?|iterations?|\bnth\b|\bevery\b",
+    re.IGNORECASE,
+)
+"""Distances, intervals and waits that are counted, not measured."""
 _FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
 """Letters of a language whose words for units are not known here."""
 _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
@@ -196,7 +237,7 @@ _UNITS_TEXT = """
     m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
     C=celsius F=fahrenheit K=kelvin
     kg=kg,kilograms g=grams lb=lb,lbs,pounds
-    cent=cents dollar=dollars usd=usd eur=eur
+    cent=cents dollar=dollar,dollars,usd eur=eur,euro,euros
     """
 _UNITS: Final = tuple(
     {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}
@@ -230,6 +271,10 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         and not any(is_unit(word) for word in words[:-1])
     ):
         others = " ".join(argument.siblings).lower()
+        if _COUNTED.search(f"{argument.name} {text}") or (
+            words[-1] in ("interval", "duration") and re.search(r"freq|period|granularity|recurrence", others)
+        ):
+            return
         told = re.findall(
             rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
         )

@@ -19,6 +19,7 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
+from rightcall.lint.samples import given_values
 
 # ── one argument ──
 
@@ -29,9 +30,9 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
-            yield from _choices(argument, text)
+            yield from _choices(argument, text, tool)
             yield from _numbered(argument, text)
-            yield from find_form(argument, _head(text))
+            yield from find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])
             yield from find_range(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
@@ -59,7 +60,7 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
-            yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".")
+            yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
 
 
 _NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
@@ -72,7 +73,7 @@ def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
         return
     told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
     numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
-    if len(numbers) > 1 and max(numbers) - min(numbers) == len(numbers) - 1:
+    if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
         yield Hit(
             "RC301",
             f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
@@ -96,7 +97,20 @@ def _unlisted(text: str) -> str:
     return re.sub(r"(?m)^[ \t]*(?:[-*•]|\d[.)])[ \t].*$", "", text)
 
 
-def _choices(argument: Argument, text: str) -> Iterator[Hit]:
+def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolView) -> bool:
+    """Whether a list tells when the argument counts: `action='add' or 'remove'`, or has the choices of another one."""
+    before = re.search(r"(\w+)\s?={1,2}\s?[`'\"]?$", text[: text.find(values[0])])
+    if before is not None and before[1] in (*argument.siblings, *(one.name for one in tool.top)):
+        return True
+    lowered = {value.lower() for value in values}
+    return any(
+        lowered <= {str(one).lower() for one in as_list(other.schema.get("enum"))}
+        for other in tool.arguments
+        if other.name != argument.name
+    )
+
+
+def _choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     found = choices_in(text, argument.name, chosen=bool(listed))
@@ -104,6 +118,8 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
     if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
+        return
+    if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
         return
     if lowered <= {"true", "false", "yes", "no"}:
         case = IS_CASE.search(text[: text.lower().find("true")])
@@ -117,14 +133,14 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             return  # said of what it points to: `orders must be 'paid'`
         if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(_unlisted(text))):
             return
-        if any(one.lower() not in lowered for one in _samples(argument)) or IS_CASE.search(
-            text[: text.find(values[0])]
-        ):
+        shown = [one for one in given_values(argument) if isinstance(one, str) and one]
+        if any(one.lower() not in lowered for one in shown) or IS_CASE.search(text[: text.find(values[0])]):
             return
         yield Hit(
             "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
                      f"{quote_text(', '.join(values))}",
-            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}', argument.path,
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 90)}{_place_of_enum(argument)}',
+            argument.path,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
@@ -138,11 +154,13 @@ def _choices(argument: Argument, text: str) -> Iterator[Hit]:
             )
 
 
-def _samples(argument: Argument) -> list[str]:
-    """The default and the examples of an argument, as far as they are texts that say something."""
-    part = argument.part
-    given = [part.get("default"), part.get("example"), *as_list(part.get("examples"))]
-    return [one for one in given if isinstance(one, str) and one]
+def _place_of_enum(argument: Argument) -> str:
+    """Where `enum` belongs, so that `null` and lists stay valid."""
+    if argument.kind == "array":
+        return " to `items`"
+    if "anyOf" in argument.part or "oneOf" in argument.part:
+        return " beside its `type: string`"
+    return ", with null in it" if _is_nullable(argument) else ""
 
 
 _IS_SEVERAL: Final = re.compile(
@@ -270,7 +288,9 @@ _SEPARATED: Final = re.compile(
     re.IGNORECASE,
 )
 _SINGLE_TOO: Final = re.compile(
-    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b", re.IGNORECASE
+    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|"
+    r"\b(?:raw|verbatim|as it is|as[- ]is)\b",
+    re.IGNORECASE,
 )
 _IS_TEXT: Final = re.compile(
     r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
@@ -408,13 +428,24 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         if found is None or _OF_PART.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]):
             return
         near = text[max(0, found.start() - 40) : found.end() + 40]
-        if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE):
+        if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE) and not _is_one_case(text, found):
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is optional, and the text says {quote_text(found[0].strip())}",
                 "add it to `required`, or correct the text",
                 argument.path,
             )
+
+
+def _is_one_case(text: str, found: re.Match[str]) -> bool:
+    """Whether something is said of one case alone: `In create mode, summary is required`."""
+    if found[0].endswith((")", "]")) or not found.start():
+        return False
+    sentence = re.split(r"\.\s|\n", text[: found.start()])[-1]
+    return (
+        re.search(r"\b(?:if|when|unless|without|with|for|in|on|during|only|to)\b|[\w)\]`'\"]\s*:", sentence, re.I)
+        is not None
+    )
 
 
 _OF_TOOL = (
@@ -431,9 +462,8 @@ def _told_of(tool: ToolView) -> Iterator[Hit]:
     for argument in tool.top[:60]:
         pattern = _OF_TOOL.format(re.escape(argument.name))
         found = re.search(pattern, text, re.IGNORECASE)
-        if found is None or re.search(
-            r"\b(?:or|either|one of|and)\b", text[max(0, found.start() - 30) : found.start()]
-        ):
+        before = text[max(0, found.start() - 30) : found.start()] if found is not None else ""
+        if found is None or re.search(r"\b(?:or|either|one of|and)\b", before) or _is_one_case(text, found):
             continue
         optional = (found[1] or found[2]).lower() == "optional"
         if optional is argument.required and not (optional and _is_nullable(argument)):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from rightcall.catalog.tidy import Schema, as_list, as_schema
-from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, word_set
 from rightcall.lint.schemas import reached
 
 PROVIDERS: Final = ("openai", "openai-strict", "anthropic", "anthropic-strict", "gemini", "ollama", "llama.cpp")
@@ -94,8 +94,8 @@ def _lookaround(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 
 
 def _named(path: Steps) -> str:
-    named = [step for at, step in enumerate(path) if at and path[at - 1] in ("properties", "$defs", "definitions")]
-    return str(named[-1]) if named else "the schema"
+    named = [name for _, name in named_steps(path)]
+    return named[-1] if named else "the schema"
 
 
 def _gathered(tool: ToolView, schema: Schema, words: frozenset[str]) -> dict[str, list[str]]:
@@ -180,24 +180,31 @@ def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 _INSTEAD: Final = {
     "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
     "oneOf": "`anyOf`",
-    "enum of numbers": "text values", "type as a list": "`anyOf`",
+    "enum of numbers": "`minimum` and `maximum`, or text values,", "type as a list": "`anyOf`",
 }  # fmt: skip
 
 
 def _instead(words: dict[str, list[str]]) -> str:
-    known = [f"{_INSTEAD[word]} for `{word}`" for word in words if word in _INSTEAD]
-    return f"write {', '.join(known[:3])}" if known else "leave it out, and say it in the description"
+    known = [f"write {_INSTEAD[word]} for `{word}`" for word in words if word in _INSTEAD]
+    if "allOf" in words:
+        known.append("merge the parts of `allOf` into one schema")
+    return "; ".join(known[:3]) if known else "leave it out, and say it in the description"
 
 
 _KEPT: Final = frozenset(("type", "enum", "anyOf", "properties"))
 _LOST: Final = frozenset(("$ref", "oneOf", "allOf", "const"))
 
 
+def _is_read_by_ollama(argument: Argument, tool: ToolView) -> bool:
+    """Whether Ollama reads an argument keyword by keyword. It keeps whatever is below `items` and `$defs` as it is, and
+    what is below a keyword that it drops is told with that keyword."""
+    steps = argument.path[len(tool.schema_path) :]
+    return all(step in ("properties", "anyOf") for step in steps[::2])
+
+
 def _ollama(tool: ToolView) -> Iterator[Hit]:
-    lost = [
-        one for one in tool.arguments
-        if _KEPT.isdisjoint(one.part) and not _LOST.isdisjoint(one.part)
-    ]  # fmt: skip
+    read = [one for one in tool.arguments if _is_read_by_ollama(one, tool)]
+    lost = [one for one in read if _KEPT.isdisjoint(one.part) and not _LOST.isdisjoint(one.part)]
     if lost:
         words = sorted({word for one in lost for word in _LOST if word in one.part})
         yield Hit(
@@ -208,7 +215,7 @@ def _ollama(tool: ToolView) -> Iterator[Hit]:
         )
     silent = [
         one
-        for one in tool.arguments
+        for one in read
         if (words := [word for word in _DROPPED if word in one.part]) and not _tells(one.description, one.part, words)
     ]
     if silent:

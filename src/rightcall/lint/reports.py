@@ -37,7 +37,7 @@ def finding_record(finding: Finding) -> dict[str, Any]:
 
 def document_record(document: Document, findings: Sequence[Finding]) -> dict[str, Any]:
     """A document with its findings and what its tools cost."""
-    costs = {tool.name: cost_of(tool.raw) for tool in document.tools}
+    costs = {tool.name: cost_of(tool) for tool in document.tools}
     return {
         "source": document.source,
         "tools": len(document.tools),

@@ -13,7 +13,7 @@ from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy
 from rightcall.errors import RightCallError
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
 """Levels of objects inside each other before a tool counts as deeply nested."""
@@ -165,7 +165,7 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
 
 
 def _objects(path: Steps) -> int:
-    return sum(1 for step in path if step == "properties")
+    return sum(1 for keyword, _ in named_steps(path) if keyword == "properties")
 
 
 def _is_list_of_values(branches: list[Any]) -> bool:
@@ -197,8 +197,8 @@ def _has_constant(branch: Schema, root: Schema) -> bool:
 
 def _where(path: Steps) -> str:
     """The place of a schema, as its argument's name."""
-    named = [step for at, step in enumerate(path) if at and path[at - 1] == "properties"]
-    return quote_name(str(named[-1])) if named else "the schema"
+    named = [name for keyword, name in named_steps(path) if keyword == "properties"]
+    return quote_name(named[-1]) if named else "the schema"
 
 
 def _compiles(pattern: str) -> bool:
@@ -289,9 +289,10 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
         ("regex", "pattern"),
     ):
         if word in part and "type" in part and _is_keyword_place(path):
-            yield Hit(
-                "RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", f"write `{right}`", path
+            remedy = (
+                "remove it: what `required` does not list is optional" if word == "optional" else f"write `{right}`"
             )
+            yield Hit("RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", remedy, path)
 
 
 def _is_keyword_place(path: Steps) -> bool:
@@ -351,7 +352,8 @@ def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
     elif len(set(keys)) < len(keys):
         yield Hit("RC407", f"{_where(path)} lists a value of `enum` twice", "remove one of them", path)
     elif (twin := _twin(values)) is not None:
-        yield Hit("RC407", f"{_where(path)} lists {quote_text(twin)} in two spellings", "remove one of them", path)
+        remedy = "remove one of them, unless they mean different things"
+        yield Hit("RC420", f"{_where(path)} lists {quote_text(twin)} in two spellings", remedy, path)
     if len(values) > MOST_CHOICES:
         yield Hit("RC418", f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
 
@@ -526,7 +528,9 @@ def _sample_calls(tool: ToolView, schema: Schema) -> Iterator[tuple[Steps, dict[
     for path, given in [*places, ((*tool.schema_path, "examples"), schema.get("examples"))]:
         for one in as_list(cast("object", given)) if isinstance(given, list) else [given]:
             call = as_schema(one)
-            wrapped = [word for word in ("input", "arguments", "parameters") if isinstance(call.get(word), dict)]
+            wrapped = [
+                word for word in ("input", "arguments", "parameters", "value") if isinstance(call.get(word), dict)
+            ]
             if wrapped and wrapped[0] not in as_schema(schema.get("properties")):
                 call = as_schema(call[wrapped[0]])
             if isinstance(one, dict):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 
 MOST_TEXT: Final = 20_000
 """Characters of a description that are looked at."""
@@ -71,7 +71,11 @@ _PLACEHOLDER: Final = re.compile(
     r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
     re.IGNORECASE,
 )
-_STARTS_TODO: Final = re.compile(r"\W*(?:todo|tbd|fixme|lorem ipsum|placeholder|xxx)\b", re.IGNORECASE)
+_STARTS_TODO: Final = re.compile(
+    r"\W*(?:(?i:tbd|fixme|lorem ipsum|placeholder|xxx)\b|(?i:todo)\s*(?:[:!?(\[]|-\s|$)|TODO\b(?!\s+(?i:lists?|items?|"
+    r"entit|tasks?|ids?|entr|names?|apps?|titles?|status)))"
+)
+"""`Todo list ID` is the ID of a list."""
 _STOP: Final = word_set(
     "the a an of for to this that value values parameter argument your is it its be in on with and or by as "
     "from tool function string number text input given specified"
@@ -98,8 +102,8 @@ _GIVEN: Final = re.compile(
 )
 """`Set `max_results` to …`"""
 _SET: Final = re.compile(
-    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
-    r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
+    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
 )
 _RETURNS: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:Returns?|Raises|Yields|Examples?|Notes?|Usage|Outputs?)\b", re.IGNORECASE
@@ -235,10 +239,13 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
     bare = [one for one in tool.arguments if not one.description.strip() and one.name not in told]
     texts = {one.path: one.description for one in tool.arguments}
     bare = [one for one in bare if not _is_told(one, tool, texts)]
+    if all(one.kind in ("integer", "number") and one.name.lower().replace("_", "") in _PAGING for one in bare):
+        bare = []
     if bare and not tool.ruled:
-        some = "argument has" if len(bare) == 1 else "arguments have"
+        names = list(dict.fromkeys(_full_name(one) for one in bare))
+        some = "argument has" if len(names) == 1 else "arguments have"
         yield Hit(
-            "RC204", f"{len(bare)} {some} no description: {join_names(one.name for one in bare)}",
+            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
             "describe each argument, with an example where its form matters", bare[0].path,
         )  # fmt: skip
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
@@ -247,6 +254,15 @@ def _missing(tool: ToolView) -> Iterator[Hit]:
             "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
             "move each text to its argument", tool.at("description"),
         )  # fmt: skip
+
+
+_PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
+"""Plain numbers that every list has."""
+
+
+def _full_name(argument: Argument) -> str:
+    """`tracker.name` for an argument inside of another."""
+    return ".".join(name for keyword, name in named_steps(argument.path) if keyword == "properties")
 
 
 def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
@@ -270,8 +286,46 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         rf"(?<!\w){re.escape(name)}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)", text
     ):
         return True
+    if argument.depth == 0 and _is_passed(argument, tool):
+        return True
     alone = argument.depth == 0 and len(argument.siblings) == 1
-    return alone and name.lower() in words_of(text)
+    return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
+
+
+def _is_passed(argument: Argument, tool: ToolView) -> bool:
+    """Whether a call in the text of the tool passes the argument by its position: `has_key('colour')`."""
+    call = re.search(rf"(?<!\w){re.escape(tool.name)}\(([^()=\n]{{1,200}})\)", tool.description[:MOST_TEXT])
+    values = call[1].split(",") if call is not None else []
+    return argument.siblings.index(argument.name) < len(values) and re.match(r"\s*['\"\d\[{-]", values[0]) is not None
+
+
+def _is_spoken_of(argument: Argument, tool: ToolView, text: str) -> bool:
+    """Whether the description of the tool names the argument as what it works on: `Returns an issue by its number`,
+    `the user ID`. Where its form matters, that is not enough."""
+    words = [singular(word) for word in words_of(argument.name)]
+    while len(words) > 1 and words[-1] in _OF_TYPE:
+        words.pop()
+    if not words or not _FORMED.isdisjoint(words) or argument.kind == "object":
+        return False
+    if len(words) == 1:
+        pattern = rf"\b{_WORKS_ON}{re.escape(words[0])}s?\b(?! of)"
+        return argument.kind != "array" and re.search(pattern, text, re.IGNORECASE) is not None
+    if words[-1] == "id" and words[:-1] == [singular(word) for word in words_of(tool.name)[-len(words) + 1 :]]:
+        return True  # `incident_id` of `get_incident`
+    told = [singular(word) for word in words_of(text.lower())]
+    return any(told[at : at + len(words)] == words for at in range(len(told)))
+
+
+_OF_TYPE: Final = word_set("str string dict json list text obj object")
+_WORKS_ON = (
+    r"(?:of|for|by|from|to|in|with|at|on|given|using|into) (?:(?:an?|the|its|this|that|one|another|your|given|specific|"
+    r"specified|single) ){0,2}"
+)
+_FORMED: Final = word_set(
+    "date day time timestamp start end since until from to before after duration timeout interval amount size format "
+    "filter query range limit offset page sort order type mode status state options config"
+)
+"""Words in names of values whose form or unit a model cannot guess."""
 
 
 _PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
@@ -393,10 +447,12 @@ def _opposite(name: str, text: str) -> str | None:
     )
     if len(told) < 2 or told[0] in ("like", "same", "see", "as"):
         return None
+    clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
+    begins = told[: min(clause, 4)]
     for one, other in _SIDES:
         for mine, theirs in ((one.split(), other.split()), (other.split(), one.split())):
             if named & {*mine} and not named & {*theirs} and not {*told} & {*mine}:
-                found = next((word for word in told[:4] if word in theirs), None)
+                found = next((word for word in begins if word in theirs), None)
                 if found is not None:
                     return found
     return None
@@ -483,14 +539,17 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
     for tool in tools:
         if tool.schema is None or tool.ruled:
             continue
-        own = {one.name.lower() for one in tool.arguments}
+        own_names = [one.name for one in tool.arguments]
+        own = {name.lower() for name in own_names}
         told = [name for name, _ in documented(tool.description)]
         listed = (
-            [name for name in told if name.lower() not in own]
+            [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
             if own & {name.lower() for name in told} or len(told) == 1
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
+        if any(_is_open(one) for one in tool.arguments):
+            mentioned = []  # what the text names may be a key of the open object
         names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
         if names:
             yield tool, Hit(
@@ -499,10 +558,39 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             )  # fmt: skip
 
 
+def _is_heading(name: str, own: Sequence[str]) -> bool:
+    """`Note:` among arguments in small letters."""
+    return name[0].isupper() and not any(one[:1].isupper() for one in own)
+
+
+def _is_open(argument: Argument) -> bool:
+    """An object that takes keys which the schema does not name."""
+    schema = argument.schema
+    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
+
+
 def _mentioned(text: str) -> list[str]:
     """The names that a text uses as those of arguments: called so, or set to a value."""
     called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
     loose = ("option", "flag")
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
-    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT])]
+    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
+
+
+def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
+    """Whether what is set is a field of the result, or a setting of the server that a person changes."""
+    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
+    ends = re.compile(r"\.\s|\n|$").search(text, found.end())
+    sentence = text[begins + 1 : ends.start() if ends is not None else None]
+    given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
+                                              text[: found.start()], re.IGNORECASE)  # fmt: skip
+    name = found[1] or found[2]
+    return not given or _SETTING.search(sentence) is not None or name.upper() in text
+
+
+_SETTING: Final = re.compile(
+    r"\b(?:settings?|env|environment|toggle|config\w*|human|administrator|server|marked|returns?|returned|results?|"
+    r"response|output)\b",
+    re.IGNORECASE,
+)

@@ -47,6 +47,7 @@ _CUT = re.compile(r"[<\[].{3}|<[|｜]", re.S)
 _ODD_SPACE = re.compile(r"[^\S \t\r\n]\s*\Z")
 """Nobody is shown what is blank at the end; to the gate only these are more than blanks."""
 
+_INLINE = ("`", "``")
 _ENDS = "..."
 """Says that something is missing; what stands before it is then no call that was cut off."""
 
@@ -139,10 +140,11 @@ class _Machine(Machine):
             self.events.append(_ENDS)
 
     def close(self, *, is_cut: bool = False) -> list[str | FoundCall]:
-        """A marker that the end of the answer has cut off goes, too."""
+        """A marker that the end of the answer has cut off goes, too; also behind a backtick that has no partner."""
         text = "".join((self.window.text, *self.pending)).rstrip()
         cut = self.scanner.held(text, self.sent)
-        if self.steps is None and self.mute is None and _CUT.match(text, cut):
+        is_open = self.steps is not None and self.word not in _INLINE
+        if not is_open and self.mute is None and _CUT.match(text, cut):
             self.window.text = text[:cut]
             self.pending.clear()
         return super().close(is_cut=is_cut)
@@ -482,7 +484,7 @@ def _scanner(formats: tuple[Format, ...]) -> Scanner:
         for one in every
     )
     own = [Format(name, "", opens, read, "") for name, opens, read in (
-        ("inline", ("`", "``"), _code), ("function", ("functions.",), _function),
+        ("inline", _INLINE, _code), ("function", ("functions.",), _function),
         ("header", ("to=functions.",), leaked), ("reasoning", tuple(REASONING), _reasoning),
         ("scratchpad", ("Thought:", "Question:"), _scratchpad), ("strike", ("<s>",), _strike),
         ("common", _COMMON, _common), ("token", ("</|", "</｜"), _token(_marker)),

@@ -6,6 +6,7 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -444,8 +445,8 @@ def call_of(packet: Packet) -> bytes:
 
 
 def definition_of(tool: Tool) -> bytes:
-    """What a tool says it is and does."""
-    return _bytes((tool.description, tool.schema, sorted(tool.effects)))
+    """The digest of what a tool says it is and does."""
+    return sha256(_bytes((tool.description, tool.schema, sorted(tool.effects)))).digest()
 
 
 def _judgement(packet: Packet) -> bytes:

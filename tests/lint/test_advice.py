@@ -1,0 +1,103 @@
+"""What a finding tells its reader to do: advice that keeps every valid call valid, and one voice for each argument."""
+
+from typing import Any
+
+import pytest
+
+from rightcall.lint import Choice, Document, Finding, lint, view_tools
+
+
+def tool(name: str, **arguments: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": arguments}
+    return {"name": name, "description": "Moves barges on the canal.", "inputSchema": schema}
+
+
+def findings_of(*tools: dict[str, Any], notes: bool = False) -> list[Finding]:
+    return lint(
+        Document("case", "server", view_tools([((at,), raw) for at, raw in enumerate(tools)])), Choice(notes=notes)
+    )
+
+
+def advice(rule: str, *tools: dict[str, Any]) -> list[str]:
+    return [one.remedy for one in findings_of(*tools) if one.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("argument", "remedy"),
+    [
+        ({"type": "string"}, 'add "enum": ["left", "right"]'),
+        ({"type": "array", "items": {"type": "string"}}, 'add "enum": ["left", "right"] to `items`'),
+        ({"type": ["string", "null"]}, 'add "enum": ["left", "right"], with null in it'),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 'add "enum": ["left", "right"] beside its `type: string`'),
+    ],
+)
+def test_choices_are_proposed_where_they_belong(argument: dict[str, Any], remedy: str) -> None:
+    assert advice("RC301", tool("tow_barge", side={**argument, "description": "One of: left, right"})) == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("ISO 8601 date, e.g. 2024-05-01", ['add "format": "date"']),
+        ("ISO 8601 date, e.g. 2024-05-01T10:00:00Z", ['add "format": "date-time"']),
+        ("Start date in ISO 8601", ['add "format": "date" or "date-time" (which needs a time zone)']),
+        ("RFC 3339 timestamp, e.g. 2024-05-01", []),
+        ("Must be a valid IP address", ['add "format": "ipv4" or "ipv6"']),
+        ("Must be a valid URL, e.g. canal.test/map", []),
+    ],
+)
+def test_a_format_is_proposed_only_if_the_example_has_it(text: str, remedy: list[str]) -> None:
+    assert advice("RC302", tool("tow_barge", since={"type": "string", "description": text})) == remedy
+
+
+@pytest.mark.parametrize(
+    ("argument", "remedy"),
+    [
+        ({"type": "integer", "description": "Between 1 and 9"}, ['add "minimum": 1, "maximum": 9']),
+        ({"type": "integer", "description": "Between 1 and 9, 0 for all"}, []),
+        ({"type": "integer", "description": "Between 1 and 9", "default": 0}, []),
+        ({"type": "integer", "description": "Must be positive"}, ['add "minimum": 1']),
+        ({"type": "number", "description": "Must be positive"}, ['add "minimum": 0']),
+    ],
+)
+def test_bounds_leave_room_for_the_values_that_the_text_tells(argument: dict[str, Any], remedy: list[str]) -> None:
+    assert advice("RC304", tool("tow_barge", barges=argument)) == remedy
+
+
+def test_parts_of_all_of_are_to_be_merged() -> None:
+    parts = [{"type": "object", "properties": {"at": {"type": "string", "description": "Where"}}}, {"required": ["at"]}]
+    told = advice("RC504", tool("tow_barge", place={"allOf": parts, "description": "Place"}))
+    assert told == ["merge the parts of `allOf` into one schema"]
+
+
+def test_only_one_rule_speaks_of_the_spelling_of_an_argument() -> None:
+    text = {"type": "string", "description": "Number of the lock"}
+    mixed, other, plain = (
+        tool("open_lock", lockId=text, canal_name={"type": "string", "description": "Which canal"}),
+        tool("shut_lock", lockId=text),
+        {"lock_id": text},
+    )
+    spoken = {
+        tuple(one.rule for one in findings_of(mixed, *rest) if "lockId" in one.message + one.remedy)
+        for rest in (
+            [other],
+            [other, other | {"name": "dry_lock"}],
+            [tool("dry_lock", **plain)],
+            [other, tool("dry_lock", **plain)],
+        )
+    }
+    assert spoken == {("RC120",)}
+
+
+def test_arguments_without_a_description_are_counted_by_their_full_names() -> None:
+    branch = {"type": "object", "properties": {"crew": {"type": "string"}}}
+    found = findings_of(tool("tow_barge", who={"anyOf": [branch, branch], "description": "Who tows"}))
+    assert [one.message for one in found] == ["1 argument has no description: `who.crew`"]
+
+
+def test_a_value_in_two_spellings_and_a_long_list_are_notes() -> None:
+    ranks = {"type": "string", "enum": ["mate", "Mate", "captain"], "description": "Rank on the barge"}
+    many = [tool(f"tow_{letter}{other}_barge") for letter in "abcdefg" for other in "hijklm"]
+    for rule, tools in (("RC420", [tool("rank_mate", rank=ranks)]), ("RC604", many)):
+        assert rule not in {one.rule for one in findings_of(*tools)}
+        assert rule in {one.rule for one in findings_of(*tools, notes=True)}
