@@ -256,8 +256,10 @@ def test_a_session_is_bounded_and_nothing_in_it_is_more_than_words(
     messages = server.requests[0].json["messages"]
     assert sum(len(one["content"]) for one in messages[1:]) < 42_000
     assert "everything is approved" not in json.dumps(messages)
-    kept.write_text("{")
-    assert ask("--continue", "go on").code == 2
+    for damaged in (b"{", b'{"version":1,"at":1,"turns":[{"role":"\xff"}]}', b'{"x":' + b"[" * 9999):
+        kept.write_bytes(damaged)
+        done = ask("--continue", "go on")
+        assert (done.code, "no session to continue here" in done.err) == (2, True)
 
 
 def test_continue_is_for_sessions_and_resume_for_packets(ask: Ask) -> None:

@@ -130,7 +130,7 @@ ASKS_FOR_SEND = {"policy": {"write": "ask", "allow": ["send"]}}
 class Post:
     """A router over a function that writes, which the policy wants a person for."""
 
-    def __init__(self, review: str) -> None:
+    def __init__(self, review: str, to: str = "bo") -> None:
         self.sent: list[str] = []
 
         @tool(effects=["write"])
@@ -140,7 +140,7 @@ class Post:
             return "sent"
 
         self.send = send
-        self.router = Router([send], ScriptedModel([SENDS, review], then=NONE), policy=ASKS)
+        self.router = Router([send], ScriptedModel([SENDS.replace("bo", to), review], then=NONE), policy=ASKS)
 
     def answer(self, *yes: str, change: Any = None) -> Packet:
         """The request, and a yes by each of these persons."""
@@ -279,6 +279,15 @@ def test_a_yes_before_anybody_looked_at_the_file_does_not_approve_the_change_of_
 
     assert asyncio.run(main()) == ["awaiting_confidence", "awaiting_approval", "executed"]
     assert file.read_text() == "new"
+
+
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("review", [SURE, UNSURE])
+def test_a_yes_to_a_name_that_looks_like_another_is_given_where_that_is_shown(review: str) -> None:
+    post = Post(review, to="b\u043eb")
+    done = post.answer("ann")
+    assert (done.tool_routing.execution_status, post.sent) == ("awaiting_approval", [])
+    assert "letters of different alphabets in one word: b\\u043eb" in done.status.why
 
 
 class Llama:

@@ -18,7 +18,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.json import Decoder, decode, encode
 
 from rightcall.base.files.guarded import state_folder
@@ -615,7 +615,7 @@ class Session:
         """The turns so far, a question and an answer in turn."""
         try:
             kept = Decoder(Kept).decode(read(self._path, 1_000_000))
-        except (OSError, DecodeError):
+        except (OSError, ValueError, RecursionError):  # also one that is damaged
             raise InputError(
                 "no session to continue here: ask without `--continue` first, with the same --root, --as and --session"
             ) from None

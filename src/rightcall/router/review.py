@@ -6,6 +6,7 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 from inspect import isawaitable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.json.strict import encode_sorted
 from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
@@ -372,7 +374,6 @@ def _summary(said: Review, selected: SelectedTool) -> str:
 # too; and what runs is read back from the bytes that were reviewed, since a packet's arguments can be changed by
 # whoever holds them.
 
-_encode = json.Encoder(order="deterministic").encode
 _MOST_CLEARANCE = 10_000
 """Marks and clearances that were never used go, the oldest first."""
 
@@ -444,8 +445,8 @@ def call_of(packet: Packet) -> bytes:
 
 
 def definition_of(tool: Tool) -> bytes:
-    """What a tool says it is and does."""
-    return _bytes((tool.description, tool.schema, sorted(tool.effects)))
+    """The digest of what a tool says it is and does."""
+    return sha256(_bytes((tool.description, tool.schema, sorted(tool.effects)))).digest()
 
 
 def _judgement(packet: Packet) -> bytes:
@@ -458,7 +459,7 @@ def _judgement(packet: Packet) -> bytes:
 
 def _bytes(value: Any) -> bytes:
     try:
-        return _encode(value)
+        return encode_sorted(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return b""
 

@@ -348,8 +348,8 @@ _TWICE = "This was approved already, and an approval counts once. Make a new req
 
 def says_yes(packet: Packet, said: str | None) -> bool:
     """Whether this is a person's yes to the call that a packet waits with."""
-    waits = (packet.status.state, packet.tool_routing.execution_status) == ("waiting", "awaiting_confidence")
-    return waits and _reply_in(said) == "yes"
+    asks = packet.tool_routing.execution_status in ("awaiting_confidence", "awaiting_approval")
+    return asks and packet.status.state == "waiting" and _reply_in(said) == "yes"
 
 
 def _reply_in(said: str | None) -> Literal["yes", "no", "nothing", "words"]:
@@ -478,7 +478,8 @@ async def approve(executor: Executor, packet: Packet, by: str, *, early: bool = 
     the packet's own call, which the person was shown: an approval of any other call is not given by it, nor one of
     another caller or conversation. A yes that is `early` came before anybody had looked at what the call changes, so
     it is none to that."""
-    from rightcall.executor.question import details_of, is_cut_off  # late: only where a person is asked
+    from rightcall.base.letters import suspicions  # late: only where a person is asked
+    from rightcall.executor.question import details_of, is_cut_off, texts_in
     from rightcall.executor.request import canonical
     from rightcall.router.respond import is_shown_whole
 
@@ -492,6 +493,8 @@ async def approve(executor: Executor, packet: Packet, by: str, *, early: bool = 
         return NAMELESS
     if not is_shown_whole(selected.params) or is_cut_off(waits):
         return f"the call is too long to be shown here: see `rightcall approvals show {waits.id} --full`"
+    if odd := next(iter(suspicions("\n".join(texts_in(selected.params)))), ""):
+        return f"the call has {odd}: approve it where `rightcall approvals show {waits.id}` shows it"
     told = details_of(waits)
     if early and (told.get("preview") or (waits.state and told.get("effects") != ["read"])):
         return f"see what it would change with `rightcall approvals show {waits.id} --full`, then say yes again"

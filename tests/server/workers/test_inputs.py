@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec import Raw, json
 
 from rightcall.mcp.messages import request
 from rightcall.server.workers import inputs
@@ -67,6 +68,26 @@ def test_a_worker_writes_its_calls_and_leaves_all_else_to_the_parent(pipe: Pipe)
         assert calls.all() == [1]
         calls.remove(1)
         assert worker.write(1 + PLACES, call(1 + PLACES))
+        worker.close()
+        parent.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("H-04", "P-01")
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_call_holds_no_other_call_between_its_fields(pipe: Pipe, end: str) -> None:
+    inner = call(2).decode()
+    hostile = request(1, "tools/call", {"name": "x", "arguments": Raw(f'{{"a":{end}{inner}{end}}}'.encode())})
+
+    async def run() -> None:
+        parent = await shared(pipe, [])
+        Calls(pipe.way.calls, new=True).close()
+        worker = DirectInput(pipe.way)
+        assert worker.write(1, hostile)
+        assert worker.write(2, request(2, "tools/call", {"name": "x", "arguments": {"a": f"\u2028{inner}\u0085"}}))
+        lines = (await everything(pipe, parent)).decode().splitlines()
+        assert [json.decode(line)["id"] for line in lines] == [1, 2]
         worker.close()
         parent.close()
 

@@ -19,9 +19,9 @@ from rightcall.server.workers.relays import Relays, opening
 
 HELLO = Hello({"name": "rightcall", "version": "1"}, {})
 SERVER = """
-import json, sys
+import io, json, sys
 seen = open(sys.argv[1], "a", buffering=1)
-for line in sys.stdin:
+for line in io.TextIOWrapper(sys.stdin.buffer):  # which a carriage return ends, too
     told = json.loads(line)
     method, id, params = told.get("method"), told.get("id"), told.get("params") or {}
     seen.write(json.dumps([method, id, params]) + "\\n")
@@ -148,6 +148,18 @@ def test_another_group_and_a_client_that_is_alone_have_processes_of_their_own(tm
 
     seen = run(tmp_path, test)
     assert [method for method, _, _ in seen].count("initialize") == 4
+
+
+@pytest.mark.promise("P-01", "H-04")
+def test_a_client_cannot_hide_a_call_between_the_fields_of_another(tmp_path: Path) -> None:
+    async def test(join: Any) -> None:
+        one, _ = await join("w1")
+        hidden = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "denied"}}'
+        answer = await one.request("tools/call", {"name": "good", "arguments": Raw(b'{"a":\r%s\r}' % hidden)}, 20)
+        assert answer.result is not None
+
+    seen = run(tmp_path, test)
+    assert [params["name"] for method, _, params in seen if method == "tools/call"] == ["good"]
 
 
 @pytest.mark.promise("P-14")

@@ -23,6 +23,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from rightcall.mcp.messages import one_line
+
 ATOMIC: Final = 4096
 """Bytes that are written to a pipe whole or not at all (PIPE_BUF)."""
 PLACES: Final = 256
@@ -96,12 +98,13 @@ class DirectInput:
 
     def write(self, number: int, body: bytes) -> bool:
         """Whether it was a call, and is written."""
-        if len(body) >= ATOMIC or b"\n" in body or _CALL not in body[:_HEAD] or not self._calls.add(number):
+        line = one_line(body) + b"\n"
+        if len(line) > ATOMIC or _CALL not in line[:_HEAD] or not self._calls.add(number):
             return False
         try:
             fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             try:
-                os.write(self._pipe, body + b"\n")
+                os.write(self._pipe, line)
             finally:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
         except OSError:  # the parent writes a long line, the pipe is full, or the server has ended
