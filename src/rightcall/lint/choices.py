@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.findings import word_set
 
 MOST_TEXT: Final = 2_000
@@ -69,8 +69,9 @@ _ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
-    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|usual|"
-    r"good|bad|similar to|sample|suggested|recommended)\b",
+    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|"
+    r"usual|(?:good|bad)(?=\s*(?::|values?\b|choices?\b|options?\b|ones?\b|names?\b|quer|search))|similar to|sample|"
+    r"suggested|recommended)(?!\w)",
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
@@ -132,8 +133,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
         ):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
-        below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
-        yield below if _are_values(below) and not _OTHERS.search(text, found.end()) else []
+        yield _told_below(text, found)
     bullets = [*_BULLETS.finditer(text)]
     told = [one[1] for one in bullets]
     yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
@@ -143,6 +143,93 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+    bare = _BARE_BULLETS.fullmatch(text) if chosen else None
+    if bare is not None:
+        yield _told_below(text, bare)
+    yield from _legends(text, chosen)
+
+
+_BARE_BULLETS: Final = re.compile(
+    rf"[^\n]{{0,120}}:[ \t]*((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*){{2,39}})\s*"
+)
+"""A heading, and one value in each of the lines below."""
+
+
+def _told_below(text: str, found: re.Match[str]) -> list[str]:
+    """The values of a list with one in each line."""
+    below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
+    open_ended = is_example(text, found.start(1)) or _NOT_ALL.search(text[: found.start(1)])
+    return below if _are_values(below) and not open_ended and not _OTHERS.search(text, found.end()) else []
+
+
+_MEANS = r"(?:\s?=\s?|\s(?:[–—→-]|->|for|to|means?|gives?|returns?|if|when)\s)"
+_MEANING = r"[^,;=\n\"'`|()]{2,80}?"
+_QUOTED_LEGEND: Final = re.compile(
+    rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
+    rf"({QUOTED}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\s(?:or|and)\s)"
+    rf"(?:(?:use|pass)\s+)?{QUOTED}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
+    re.IGNORECASE,
+)
+"""`Pass 'km' for kilometres, 'mi' for miles`"""
+_BARE_ENTRY = rf"{_WORD}(?:\s?=\s?|\s(?:[–—→-]|->)\s){_MEANING}"
+_BARE_LEGEND: Final = re.compile(
+    rf"(?:[^.:\n]{{0,60}}:\s+)?({_BARE_ENTRY}(?:[,;]\s*(?:or |and )?{_BARE_ENTRY}){{1,19}})\s*\.?\s*"
+)
+"""`km = kilometres, mi = miles`: the whole text"""
+
+
+def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
+    """The values of a text that tells what each of them means. Numbers must follow each other from zero or one on."""
+    whole = _BARE_LEGEND.fullmatch(text)
+    if whole is not None:
+        told = re.findall(rf"(?:^|[,;]\s*(?:or |and )?)({_WORD})(?=\s?=|\s(?:[–—→-]|->)\s)", whole[1])
+        numbers = [int(one) for one in told if re.fullmatch(r"\d{1,2}", one)]
+        counted = not numbers or (len(numbers) == len(told) and numbers in (_from(0, numbers), _from(1, numbers)))
+        plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
+        yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
+    for found in _QUOTED_LEGEND.finditer(text):
+        begins = not text[: found.start()].strip()
+        if (chosen or begins) and not is_example(text, found.start(1)):
+            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_MEANS})", found[1], re.IGNORECASE)]
+            others = _OTHERS.search(text) or _ETC.search(found[1])
+            yield told if _are_values(told) and not others else []
+
+
+_ETC: Final = re.compile(r"\betc\b|\.\.\.|…")
+
+
+def _from(first: int, numbers: list[int]) -> list[int]:
+    return list(range(first, first + len(numbers)))
+
+
+_HEADING: Final = re.compile(
+    r"(?:^|[.\n]\s*)(?:#+ |\*\*)?(?:the )?(?:supported|available|valid|allowed|possible|accepted|permitted) "
+    r"((?:(?!of\b|for\b|in\b|with\b)[\w-]+ ){0,3}[\w-]+?)s?(?: are| values?(?: are)?)?\s?:(?:\*\*)?[ \t]*"
+    rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*(?:(?::|=|–|—| -|\().{{0,200}})?(?=\n|$)){{2,39}}"
+    rf"|{_list_of(_WORD)}(?=\s*(?:[.;]?\s*(?:\n|$)|\.\s)))",
+    re.IGNORECASE,
+)
+"""`Supported report types:` in the text of a tool, and the values."""
+
+
+_GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{_list_of(rf'(?:{QUOTED}|{_WORD})', r',[ ]?(?:or |and )?')}[ \t]*\.?$")
+"""A line whose values come behind the name of their group."""
+
+
+def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Each list of values in the text of a tool, with the words of its heading, the last in the singular."""
+    for found in _HEADING.finditer(text):
+        words = tuple(singular(word) for word in words_of(found[1]))
+        if found[2].startswith("\n"):
+            closed = not _OPEN.match(text, found.end()) and not re.match(
+                r"\s*\n[ \t]*(?:[-*•]|\d[.)])", text[found.end() :]
+            )
+            grouped = _GROUP.search(found[2])
+            values = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[2]) if closed and not grouped else []
+        else:
+            values = _checked(text, found.start(2), found.end(2), found[2], lead=True, sure=True)
+        if len(values) > 1 and _are_values(values):
+            yield words, values
 
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:

@@ -98,12 +98,41 @@ _PATTERNS: Final = (
 )  # fmt: skip
 
 
+_LETTERS = r"(?:(?:capital|upper-?case|lower-?case|small|latin) )?letters?|capitals"
+_DIGITS = r"digits?|numbers?|numerals"
+_SIGNS: Final = {"hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#"}
+_IN_WORDS: Final = re.compile(
+    rf"(?:{_LETTERS}|{_DIGITS}|prefix|year),? (?:then |and |followed by )?(?:an?|one) ({'|'.join(_SIGNS)})"
+    rf"(?:,? (?:then|and(?: then)?|followed by|plus))? (?:an? |the |[\w-]+ )?(?:{_LETTERS}|{_DIGITS})\b|"
+    rf"\b(?:one|two|three|four|five|six|[1-9]) (?:{_LETTERS}),? (?:and|then|followed by) "
+    rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?:digits|numbers)\b",
+    re.IGNORECASE,
+)
+"""`two letters, a hyphen and six digits`"""
+
+
+def _told_in_words(argument: Argument, text: str) -> str:
+    """The words that tell how a value is made up, where its examples are made up so."""
+    found = _IN_WORDS.search(text)
+    if found is None or re.search(
+        r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", text, re.IGNORECASE
+    ):
+        return ""
+    sign = _SIGNS.get((found[1] or "").lower(), "")
+    return found[0] if all(sign in one for one in shown_texts(argument, text)) else ""
+
+
 _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\b", re.IGNORECASE)
 """What follows is said of parts of the value."""
 
 
 def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
     """`calls`: the description of the tool, whose examples pass values too."""
+    words = _told_in_words(argument, text) if is_free(argument) else ""
+    if words:
+        told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(words)}"
+        yield Hit("RC303", told, _PATTERN_ADVICE, argument.path)
+        return
     if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:

@@ -26,7 +26,8 @@ MOST_DESCRIPTION: Final = 8_000
 _NUMBER = r"`?(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)`?"
 _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
-    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]",
+    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
+    rf"(?:^|[.;,]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=\s*(?:[.;]?\s*$|\.\s))",
     re.IGNORECASE,
 )
 _UPPER: Final = re.compile(

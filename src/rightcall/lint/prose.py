@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import words_of
-from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
+from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.addresses import find_address
+from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, headed_choices, is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
@@ -27,16 +28,19 @@ from rightcall.lint.samples import given_values
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from _chosen_of(tool)
+    yield from _headed(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
             yield from _choices(argument, text, tool)
             yield from _numbered(argument, text)
-            yield from find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])
+            forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
+            yield from forms
             yield from find_range(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)
+            yield from () if forms else find_address(argument, tool)
         yield from find_unit(argument, text, tool)
         if argument.required and "default" in argument.part and not tool.is_strict:
             yield Hit(
@@ -61,6 +65,15 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
+
+
+def _headed(tool: ToolView) -> Iterator[Hit]:
+    """`Supported report types:` in the description of the tool, for the argument `report_type`."""
+    for words, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
+        meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
+        meant = meant or [one for one in tool.top if words[-1:] == (singular(one.name.lower()),)]
+        if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
+            yield from _choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
 _NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
@@ -177,15 +190,28 @@ _DEFAULT: Final = re.compile(
     r"(?=\s*(?:[.,;)(\]]|$|\n))",
     re.IGNORECASE,
 )
+_VALUE = r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false)"
+_NOT_GIVEN = (
+    r"(?:omitted|left (?:out|empty|blank|off)|absent|missing|unset|"
+    r"not (?:given|set|specified|provided|supplied|passed))"
+)
+_DEFAULT_TOO: Final = re.compile(
+    rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? (?:the )?(?:(?!not\b|no\b)[a-z]+ )?{_VALUE}(?: [a-z]+){{0,2}} "
+    r"(?:is|are|will be) (?:used|assumed|taken|returned|read|shown|listed|sent|applied|fetched|chosen|loaded)\b|"
+    rf"(?<![\w.,-]){_VALUE}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?(?:given|specified|set|provided|"
+    rf"stated|otherwise)\b|(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN}))(?=\s*(?:[.,;)]|$|\n))",
+    re.IGNORECASE,
+)
+"""`If omitted, 20 is used`; `20 unless given`"""
 _MISSING: Final = object()
 
 
 def default_in(text: str, argument: Argument) -> Any:
     """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
-    found = _DEFAULT.search(text[:MOST_TEXT])
+    found = _DEFAULT.search(text[:MOST_TEXT]) or _DEFAULT_TOO.search(text[:MOST_TEXT])
     if found is None:
         return NO_DEFAULT
-    word, kind = found[1], argument.kind
+    word, kind = next(one for one in found.groups() if one), argument.kind
     quoted = word[0] in "'\"`"
     bare = word.strip("'\"`")
     if kind == "boolean":
@@ -260,7 +286,24 @@ _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
     r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
-    r"\W*(?:the )?(?:page number|index of)\b",
+    r"\W*(?:the )?(?:page number|index of)\b|\W*how many\b",
+    re.IGNORECASE,
+)
+_IS_EPOCH: Final = re.compile(
+    r"(?:\W*(?:[\w-]+ ){0,4}|[^.\n]{0,60}\()(?:(?:milli)?seconds since (?:the )?(?:unix )?epoch|"
+    r"(?:unix|epoch) (?:time(?:stamp)?|(?:milli)?seconds)\b(?: in (?:milli)?seconds)?)\W*(?:\.|\)|$)",
+    re.IGNORECASE,
+)
+"""A moment as a number."""
+_AS_LIST: Final = re.compile(
+    r"\bcomma[- ](?:separated|delimited) (?:list|string|values|names|ids|text)\b|\w,? separated by commas\b|"
+    r"\((?:comma|semicolon)[- ](?:separated|delimited)\)|\bas (?:a )?comma[- ]separated\b",
+    re.IGNORECASE,
+)
+_AS_JSON: Final = re.compile(
+    r"\W*(?:optional\W+)?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:string|text)|"
+    r"stringified (?:JSON|object|array))\b|"
+    r"[^.\n]{0,60}\bas (?:a )?JSON[- ]?(?:encoded )?string\b",
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
@@ -319,11 +362,9 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
     elif kind == "string" and plain:
         if _AS_TEXT.search(text):
             return
-        if (
-            _IS_NUMBER.match(text)
-            and not _others(argument, text)
-            and (not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text))
-        ):
+        counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
+        moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
+        if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
@@ -333,12 +374,16 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
         ):
             yield _mistyped(argument, "text", "a list", "array")
+    elif kind == "array" and _AS_LIST.search(text) and not re.search(r"\b(?:or|each|also|items?)\b", text):
+        yield _mistold(argument, "a list", "text with commas")
+    elif kind in ("array", "object") and _AS_JSON.match(text) and not re.search(r"\b(?:or|each|also)\b", text):
+        yield _mistold(argument, "a list" if kind == "array" else "an object", "JSON as text")
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
-        yield _mistyped(argument, f"a {kind}", "a list", "array")
+        yield _mistyped(argument, _A_KIND[kind], "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
-        yield _mistyped(argument, f"a {kind}", "text", "string")
+        yield _mistyped(argument, _A_KIND[kind], "text", "string")
     elif kind in ("integer", "number") and _IS_FLAG.match(text):
-        yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
+        yield _mistyped(argument, _A_KIND[kind], "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
 
@@ -361,6 +406,19 @@ def _others(argument: Argument, text: str) -> bool:
         one.lower() for one in choices_in(text, argument.name)
     }
     return bool(quoted - {"true", "false", "yes", "no"})
+
+
+_A_KIND: Final = {"integer": "an integer", "number": "a number", "boolean": "a boolean"}
+
+
+def _mistold(argument: Argument, given: str, told: str) -> Hit:
+    """The schema is right, and the text tells of another way to write the value."""
+    return Hit(
+        "RC306",
+        f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
+        "correct the text",
+        argument.path,
+    )
 
 
 def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
@@ -404,8 +462,8 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if argument.required and not _is_nullable(argument):
         found = _SAYS_OPTIONAL.match(text) or re.search(
             r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
-            r"\bcan be omitted\b|"
-            r"\bmay be omitted\b|\bif omitted\b",
+            r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|\bif omitted\b|"
+            r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,
             re.IGNORECASE,
         )
@@ -419,13 +477,16 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     elif not argument.required and "default" not in argument.part:
         found = _SAYS_REQUIRED.match(text) or re.search(
             r"\((?:required|mandatory)\)|\[required\]|\b(?:field|argument|parameter) is (?:always )?(?:required|"
-            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;]\s*)(?:(?:it|this|this \w+) )?must "
-            r"(?:always )?be (?:provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|together|as|"
-            r"by))",
+            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;,]\s*)(?:(?:it|this|this \w+) )?must "
+            r"(?:always )?be (?:given|provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
+            r"together|as|by))|(?<=[.;,] )(?:required|mandatory)(?=\s*(?:[.;!]|$))",
             text,
             re.IGNORECASE,
         )
-        if found is None or _OF_PART.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]):
+        if found is None or IS_CASE.search(text[: found.start()]):
+            return
+        alone = text[: found.start()].endswith(". ") and found[0].lower() in ("required", "mandatory")
+        if not alone and _OF_PART.search(text[: found.start()]):
             return
         near = text[max(0, found.start() - 40) : found.end() + 40]
         if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE) and not _is_one_case(text, found):
