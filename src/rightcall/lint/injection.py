@@ -54,6 +54,8 @@ _ORDERS: Final = re.compile(
 )
 _SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
 """How to present a result: `never show raw JSON to the user`."""
+_TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\"`“‘]")
+"""The end of one quotation and the beginning of the next: nobody says the words between them in one breath."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
     r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
@@ -237,7 +239,7 @@ _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = _ORDERS.search(text) or _ELSEWHERE.search(text)
-    if orders is not None and not _SHOWS_RAW.search(orders[0]):
+    if orders is not None and not _SHOWS_RAW.search(orders[0]) and not _TWO_QUOTES.search(orders[0]):
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0])}",
@@ -340,8 +342,12 @@ def _hides(text: str, found: re.Match[str]) -> bool:
     return True
 
 
+_PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid_\w+\.pub\b")
+
+
 def _takes(text: str) -> str:
-    """The piece of a text that reads a secret and hands it on."""
+    """The piece of a text that reads a secret and hands it on. A public key is none."""
+    text = _PUBLIC_KEY.sub("", text)
     sends = _SENDS.search(text) or _CONTENTS.search(text)
     if sends is not None:
         return sends[0]

@@ -9,13 +9,26 @@ from typing import Final
 from msgspec import Struct
 
 from rightcall.catalog.tidy import as_schema
-from rightcall.lint import hints, history, injection, likeness, lists, prose, providers, schemas, wording
+from rightcall.lint import (
+    changing,
+    hints,
+    history,
+    injection,
+    likeness,
+    lists,
+    pairs,
+    prose,
+    providers,
+    schemas,
+    steering,
+    wording,
+)
 from rightcall.lint.definitions import Document, Lines, ToolView
 from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules
 
-_TOOLS: Final = (likeness, wording, prose, schemas, lists, injection, hints)
-_LISTS: Final = (likeness, wording, schemas, lists, injection)
+_TOOLS: Final = (likeness, pairs, wording, prose, schemas, lists, injection, steering, hints, changing)
+_LISTS: Final = (likeness, pairs, wording, schemas, lists, injection, steering)
 MOST_TOOLS: Final = 5_000
 
 
