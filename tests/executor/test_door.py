@@ -354,7 +354,9 @@ def test_a_call_that_ran_after_the_hosts_own_question_is_recorded_as_approved_th
 def test_a_store_that_cannot_record_refuses_and_lets_pass_only_what_is_observed(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "audit.db"))
     with door_of(store=store) as door, door_of(store=store, mode="observe") as watching:
+        assert door.refuse_unjudged("read_file", "a key appears twice", space="files") == records(door)[-1].seq
         store.close()
+        assert door.refuse_unjudged("read_file", "a key appears twice", space="files") == 0
         refused = door.judge("read_file", {"path": "a"}, space="files")
         assert (refused.action, refused.decision.rule) == ("deny", "store:closed")
         assert watching.judge("read_file", {"path": "a"}, space="files").action == "allow"

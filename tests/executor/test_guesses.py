@@ -11,7 +11,7 @@ from msgspec import json
 
 from rightcall import Executor, tool
 from rightcall.executor.door import Door
-from rightcall.executor.explain import Asked, explain, toolbox_of
+from rightcall.executor.explain import SupposedCall, explain, toolbox_of
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryStore
@@ -429,7 +429,7 @@ def test_an_explanation_says_the_same_of_a_function_that_declares_no_paths(tmp_p
 
     box = toolbox_of(load_policy(), None, str(tmp_path), [read_text])
     for path, kind in ((".env", "deny"), ("notes.txt", "allow")):
-        asked = Asked("model", "read_text", text({"path": path}))
+        asked = SupposedCall("model", "read_text", text({"path": path}))
         assert explain(box, asked, MemoryStore(), str(tmp_path), live=False).decision.kind == kind
 
 

@@ -109,3 +109,23 @@ def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_approved_calls_run_as_they_were_approved(tmp_path: Path) -> None:
+    ran: list[str] = []
+    with Executor.open_sync(tmp_path, {"policy": {"allow": ["*"], "write": "ask"}}, store="memory") as executor:
+
+        @executor.tool(effects=["write"])
+        def send(to: str) -> str:
+            ran.append(to)
+            return "sent"
+
+        asked = executor.run({"name": "send", "arguments": {"to": "Ann"}}, context="talk")
+        (waiting,) = executor.waiting()
+        assert not asked.ok
+        assert executor.run_approved([waiting.id], context="talk") == ran == []
+        executor.answer(waiting.id, "approved", by="somebody", digest=waiting.digest)
+        assert executor.run_approved([waiting.id], context="another") == []
+        done = executor.run_approved([waiting.id], context="talk")
+        assert ([one.ok for one in done], ran) == ([True], ["Ann"])
+        assert executor.run_approved([waiting.id], context="talk") == []

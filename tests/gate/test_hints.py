@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from rightcall import Gate
+from rightcall.base.text import rename_hint
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.gate.examples import deprecated_hint, hint, unknown_tool_hint
 from rightcall.gate.explain import problems
-from rightcall.types import Call, Problem, Rules
+from rightcall.gate.stream import refuse_cut
+from rightcall.types import Call, Problem, Rules, Verdict
 
 
 def tool_of(name: str = "write", schema: dict[str, Any] | None = None, **rules: Any) -> Tool:
@@ -148,3 +151,17 @@ def test_a_deprecated_tool_is_told_its_replacement() -> None:
 def test_problems_of_the_call_as_a_whole_are_always_told() -> None:
     told = hint(tool_of(schema=TEXTS), [Problem("unreadable", "", "nothing could be read")], allowed=())
     assert told == "⚠️ Invalid write call. nothing could be read."
+
+
+@pytest.mark.parametrize("name", ["write", "write_" + "very_" * 21, "write_" + "very_" * 30, "wri\u200bte", "wri\nte"])
+def test_every_hint_is_renamed_however_long_or_odd_the_name_is(name: str) -> None:
+    tool = tool_of(name, TEXTS, required=("content",), replaced_by="save")
+    cut = Verdict(ok=True, call=Call(name, {}), confidence=1.0)
+    hints = {
+        "missing": hint(tool, problems(tool, {})),
+        "replaced": deprecated_hint(tool),
+        "cut": refuse_cut(cut).hint,
+        "no tool to hold it against": Gate().check(name, "[1]").hint,
+    }
+    renamed = {kind: rename_hint(text or "", name, "files_write") for kind, text in hints.items()}
+    assert [kind for kind, text in renamed.items() if not text.startswith("⚠️ Invalid files_write call. ")] == []

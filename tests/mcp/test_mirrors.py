@@ -174,14 +174,15 @@ def test_where_no_revision_wants_them_calls_need_no_such_headers() -> None:
 def test_headers_that_differ_are_recorded_and_tell_nothing_of_a_tool_that_is_denied(
     rules: dict[str, Any], code: int | None, rule: str
 ) -> None:
-    async def main() -> tuple[Any, list[str]]:
+    async def main() -> tuple[Any, list[str], int]:
         async with gateway_of(policy("a", **rules), a=ScriptedLink(marked_server)) as gateway:
             client = Client(gateway, "gateway", lambda _: None)
             client.headers = []
             found = await asked(client, "tools/call", name="a_echo", arguments={"text": "hi"}, _meta=META)
             entries = gateway.door.store.look(lambda tables: list(tables.entries()))
-            return found, [json.decode(one.body)["rule"] for one in entries if one.kind in ("refused", "waiting")]
+            told = [json.decode(one.body)["rule"] for one in entries if one.kind in ("refused", "waiting")]
+            return found, told, gateway.recorded
 
-    found, recorded = asyncio.run(main())
-    assert (found.get("code"), recorded) == (code, [rule])
+    found, recorded, count = asyncio.run(main())
+    assert (found.get("code"), recorded, count) == (code, [rule], 1)
     assert ("Mcp-Param" in str(found)) is (code is not None)

@@ -18,10 +18,10 @@ from rightcall.record.admission import (  # fmt: skip
     Hide,
     Reply,
     answer,
-    answerable,
     ask,
     earlier_definition,
     give_grant,
+    require_answerable,
     revoke_grant,
     unsaid,
     use,
@@ -132,7 +132,7 @@ def test_a_question_that_nobody_comes_back_to_is_emptied_by_the_store_itself(tmp
     assert (over.status, over.canonical, over.details) == ("expired", "", "{}")
     assert found(Desk(SqliteStore(tmp_path / "audit.db", clock)), later).status == "approved"
     with pytest.raises(AnswerError, match="has expired"):
-        answerable(over, clock.now())
+        require_answerable(over, clock.now())
 
 
 def test_an_id_that_is_taken_is_not_given_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

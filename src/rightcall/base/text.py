@@ -15,6 +15,7 @@ from msgspec.json import encode
 
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _DEPTH = 4
+_TOOL_NAME: Final = 100
 
 
 def escaped(text: str, limit: int | None = None) -> str:
@@ -29,6 +30,24 @@ def escaped(text: str, limit: int | None = None) -> str:
     if limit is not None and (len(text) > limit or len(cut) > limit):
         return cut[: max(limit - 1, 0)] + "…"
     return cut
+
+
+def invalid_call(name: str) -> str:
+    """The sentence that the hint of a call begins with which does not fit, whoever writes it.
+
+    >>> invalid_call("read_file")
+    '⚠️ Invalid read_file call.'
+    """
+    return f"⚠️ Invalid {escaped(name, _TOOL_NAME)} call."
+
+
+def rename_hint(hint: str, name: str, other: str) -> str:
+    """A hint about a tool that the model knows by another name.
+
+    >>> rename_hint("⚠️ Invalid read call. Missing required fields: path.", "read", "files_read")
+    '⚠️ Invalid files_read call. Missing required fields: path.'
+    """
+    return hint.replace(invalid_call(name), invalid_call(other), 1)
 
 
 def is_encodable(text: str) -> bool:

@@ -58,11 +58,11 @@ from rightcall.policy.types import SECOND, ApprovalStatus, Grant
 from rightcall.record.admission import (
     LEAST_DIGEST,
     RefusedCall,
-    answerable,
     give_grant,
     refused_calls,
     release,
     release_all,
+    require_answerable,
     revoke_grant,
 )
 from rightcall.record.tables import Store
@@ -179,7 +179,7 @@ def _approve(store: "Store", options: Namespace) -> int:
     digest: str = options.digest
     wanted: str = options.id or _only_one(store)
     waits, _ = store.look(lambda tables: found_approval(tables, wanted))
-    answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
+    require_answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
         told = f"`--yes` needs `--digest HEX`: run `rightcall approvals show {waits.id} --full` to read it"
         raise AnswerError(pointed(told, options))

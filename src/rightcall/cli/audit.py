@@ -40,7 +40,7 @@ from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.gate.records import json_text
 from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
-from rightcall.record.admission import person
+from rightcall.record.admission import require_person
 from rightcall.record.calls import CALLS, WORDS, CallFilter, CallRecord, Would, call, find_calls, rule_of
 from rightcall.record.erasure import Erased, erase, find_erasable
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
@@ -514,7 +514,7 @@ def adopt_audit(options: Namespace) -> int:
     if problem is None:
         return _make_it_ones_own(path, options)
     by = who(options)
-    person(by, "", ())
+    require_person(by, "", ())
     empties = problem.fault == "corrupt" and not _is_whole(path)
     loses = (
         "Tokens, approvals and grants in the lost audit log do not hold in the new one."
@@ -559,7 +559,7 @@ def _make_it_ones_own(path: str, options: Namespace) -> int:
             "Nothing was changed"
         )
     by = who(options)
-    person(by, "", ())
+    require_person(by, "", ())
     if not options.json:
         say("This audit log was made elsewhere. Its approvals, grants, tokens and people will count here.")
     if not _confirmed(options):

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from msgspec import DecodeError, Struct, json, to_builtins
 
 from rightcall.base.files.guarded import whole_file
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import escaped, invalid_call, render_json
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, Looking
 from rightcall.cli.persons import fit_columns, moment
@@ -122,7 +122,7 @@ def _passed(record: CallRecord) -> str:
     fate = record.rule.removeprefix("proxy:")
     name = f" from {render_json(record.written, 60)}" if record.written else ""
     # the line names the tool already: what is wrong with the call comes first
-    reason = record.reason.removeprefix(f"⚠️ Invalid {record.tool} call. ")
+    reason = record.reason.removeprefix(f"{invalid_call(record.tool)} ")
     told = render_json(record.params, _DETAIL) if fate != "left" else escaped(reason, _DETAIL)
     return f"{escaped(fate, 40)}{name}: {told}"
 

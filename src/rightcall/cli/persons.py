@@ -23,7 +23,7 @@ from rightcall.cli.terminal import Style, count, is_unicode, pad, say, style_for
 from rightcall.errors import AnswerError, ConfigError
 from rightcall.executor.question import LEAST_WIDTH, Paper, View, is_cut_off, state_of, view
 from rightcall.policy.types import SECOND, Approval
-from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition
+from rightcall.record.admission import Reply, answer, approval_of, earlier_definition, require_answerable
 from rightcall.record.tables import Store, Tables, written
 
 
@@ -440,7 +440,7 @@ def _is_open(approval: Approval) -> bool:
 def show_question(store: "Store", id: str) -> Approval:
     """Show a question that can still be answered, completely; whoever says yes says it to what this returns."""
     approval, before = store.look(lambda tables: found_approval(tables, id))
-    answerable(approval, store.clock.now())
+    require_answerable(approval, store.clock.now())
     if columns() < LEAST_WIDTH:
         raise AnswerError(f"the terminal has {columns()} columns: a question needs at least {LEAST_WIDTH} to be shown")
     seen = whole_view(store, approval, before, full=True)

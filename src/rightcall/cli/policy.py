@@ -39,12 +39,12 @@ from rightcall.cli.terminal import Style, Tint, effect_words, hang, say, say_jso
 from rightcall.errors import ConfigError
 from rightcall.executor.door import Door
 from rightcall.executor.explain import (
-    Asked,
     Beside,
     Explanation,
     Limit,
     Served,
     Step,
+    SupposedCall,
     find_served,
     find_tool,
     toolbox_of,
@@ -183,7 +183,7 @@ def explain(options: Namespace) -> Explanation:
     toolbox = toolbox_of(
         policy_of(options), policy_path(options), options.root, load_tools(options.tools), options.pack
     )
-    asked = Asked(options.caller, name, None if written is None else read_argument(written))
+    asked = SupposedCall(options.caller, name, None if written is None else read_argument(written))
     with closing(open_store(options) if options.live else MemoryStore()) as store:
         try:
             served = _served(toolbox, name, options)

@@ -43,7 +43,7 @@ from rightcall.cli.terminal import Style, harmless_lines, many, say, say_json, s
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import place_policy
-from rightcall.record.admission import person
+from rightcall.record.admission import require_person
 from rightcall.record.notes import note_change
 from rightcall.record.premises import desk_folder, existing_folder, guarded_paths
 from rightcall.tools.sandbox.sandbox import Sandbox
@@ -85,7 +85,7 @@ from rightcall.tools.write.review import (
 def person_of(options: Namespace, policy: "Policy", author: str) -> str:
     """Who acts; AnswerError where that is, or looks like, a caller of tools."""
     name = who(options)
-    person(name, author, tuple(policy.settings.callers))
+    require_person(name, author, tuple(policy.settings.callers))
     return name
 
 

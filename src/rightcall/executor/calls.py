@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rightcall import LateLog
 from rightcall.base.globs import loosely
 from rightcall.base.json.marks import used
+from rightcall.base.json.strict import encode_sorted
 from rightcall.base.secrets import LONGEST_SUMMARY, LONGEST_VALUE, Redactor, make_storable, redact_text
 from rightcall.base.text import cut_end, escaped, render_json
 from rightcall.errors import CallError, StoreError
@@ -42,7 +43,6 @@ UNNAMED = "(unknown)"
 """In place of a tool's name that could hold anything."""
 
 log = LateLog()
-_sorted = json.Encoder(order="deterministic").encode
 
 Stage = str
 OnStage = Callable[[Stage], object]
@@ -168,7 +168,7 @@ class Written(Struct, frozen=True):
         """Of a call that never became a request. As far as it can be read, in whatever spelling and order, it is the
         same call."""
         try:
-            raw = _sorted(["refused", loosely(self._called), self.arguments])
+            raw = encode_sorted(["refused", loosely(self._called), self.arguments])
         except (TypeError, ValueError, OverflowError, RecursionError):
             raw = b""
         if not raw or self.arguments is None:

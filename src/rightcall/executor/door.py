@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
+from hashlib import sha256
 from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypedDict
@@ -26,11 +27,13 @@ from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.calls import (
+    UNNAMED,
     Who,
     checked_caller,
     end_body,
     faulty,
     hush_reasons,
+    identity_now,
     reason_told,
     record_later,
     tell_people,
@@ -49,7 +52,7 @@ from rightcall.executor.rights import (
     known_tools,
     tool_name,
 )
-from rightcall.executor.toolbox import Way, origin_of
+from rightcall.executor.toolbox import Way, full_name, origin_of
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.trust import stops_of_folders
@@ -79,7 +82,7 @@ from rightcall.record.premises import (
     store_path,
     store_place,
 )
-from rightcall.record.tables import EndBody, Needs, Planned, Store, Tables, encode
+from rightcall.record.tables import CallBody, EndBody, Needs, Planned, Store, Tables, encode
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -166,7 +169,8 @@ class Around(TypedDict, total=False):
 
 
 class Door:
-    """One host's way in. Thread-safe; every method that waits for the disk has an asynchronous twin.
+    """One host's way in. Thread-safe. `ajudge` is for event loops, and `ended` never waits; everything else that
+    decides or records waits for the disk, and belongs in a thread there.
 
     >>> tools = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}},
     ...          "required": ["n"]}}]
@@ -245,13 +249,13 @@ class Door:
 
     @property
     def policy(self) -> Policy:
-        """The policy in force, with what this door adds to it."""
+        """The policy in force, with what this door adds to it; looks whether its file has changed."""
         self._look()
         return self._current
 
     @property
-    def current(self) -> Policy:
-        """The same as of the last look, for who has just had one."""
+    def policy_as_seen(self) -> Policy:
+        """The same as of the last look at its file, without another one: for who has just had one."""
         return self._current
 
     @cached_property
@@ -461,6 +465,27 @@ class Door:
             return self.store.transact(work).decision
         except StoreError as error:
             return unrecorded(error).decision
+
+    def refuse_unjudged(
+        self, name: str, why: str, *, space: str = "", caller: str | None = None, context: str | None = None
+    ) -> int:
+        """Record the refusal of a call that cannot be judged, since nobody can say what it is: under the tool's name
+        where there is such a tool, without its arguments, of which there may be two. Returns the record's number, 0
+        where the store could not take it."""
+        caller = caller or self.caller
+        tool = full_name(space, name if self.gate(caller, space).catalog.get(name) is not None else UNNAMED)
+        digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
+        body = CallBody(
+            caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
+            policy=self.policy.digest, wire=self.host, identity=identity_now(),
+        )  # fmt: skip
+        decision = Decision("deny", "validation", f"Validation failed: {why}")
+        work = partial(refuse, caller=caller, digest=digest, decision=decision, body=body, at=self.store.clock.now())
+        try:
+            return self.store.transact(work).call
+        except StoreError as error:
+            log.warning("rightcall: a refusal could not be recorded: %s", error)
+            return 0
 
     def leaves_out(self, space: str, caller: str | None = None) -> bool:
         """Whether a caller may use nothing of a server."""

@@ -742,6 +742,10 @@ class SyncExecutor:
         """As `Executor.run_all`."""
         return self._wait(self._executor.run_all(message, caller, **options))
 
+    def run_approved(self, ids: Collection[str], caller: str = DEFAULT_CALLER, **options: Any) -> list[Outcome]:
+        """As `Executor.run_approved`."""
+        return self._wait(self._executor.run_approved(ids, caller, **options))
+
     def wait_for(self, work: Callable[[Executor], Coroutine[Any, Any, T]]) -> T:
         """Run asynchronous work with the executor in its own loop, such as the tool loop."""
         return self._wait(work(self._executor))

@@ -72,7 +72,7 @@ class Explanation(Struct, frozen=True):
     """Whether the limits and approvals of a store were looked at."""
 
 
-class Asked(Struct, frozen=True):
+class SupposedCall(Struct, frozen=True):
     """A call that nobody makes: who would, which tool, and with what; `arguments` as they are written, None where only
     the tool is asked about."""
 
@@ -134,7 +134,7 @@ def toolbox_of(
 
 
 def explain(
-    toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served | None = None
+    toolbox: Toolbox, asked: SupposedCall, store: Store, root: str, *, live: bool, served: Served | None = None
 ) -> Explanation:
     """`live`: limits, approvals and grants of the store count. `served`: the tool is a server's or a host's. Raises
     ConfigError for a tool that is not known and for arguments that are not JSON, StoreError when the store cannot be
@@ -169,7 +169,7 @@ def explain(
 
 
 def _explain_served(
-    toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served
+    toolbox: Toolbox, asked: SupposedCall, store: Store, root: str, *, live: bool, served: Served
 ) -> Explanation:
     """As the gateway decides, which runs the tools of the policy's servers; or as a host's hook does."""
     policy, strict = toolbox.policy, bool(served.server)

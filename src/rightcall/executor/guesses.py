@@ -476,7 +476,7 @@ _MOST_JUDGED = 200
 """Commands and addresses in one call; more are not judged one by one."""
 
 
-class Judged(Struct, frozen=True):
+class JudgedArguments(Struct, frozen=True):
     """What the request takes over."""
 
     findings: tuple[Finding, ...] = ()
@@ -485,7 +485,7 @@ class Judged(Struct, frozen=True):
     """As written, whole, and whether it is written to."""
 
 
-NOTHING = Judged()
+NOTHING = JudgedArguments()
 
 
 class _Given(Struct, frozen=True):
@@ -502,7 +502,7 @@ class _Given(Struct, frozen=True):
 
 def judged_arguments(
     tool: Tool, arguments: dict[str, Any], inner: "tuple[Inner, ...]", rights: Rights, bases: tuple[str, ...], name: str
-) -> Judged:
+) -> JudgedArguments:
     """Nothing is loaded for a call without a command or an address. `bases` are the root and, where that is known, the
     folders in which a command starts; `name` is what the tool was called, whether or not it is known."""
     given = list(_find_commands(tool, arguments, name))
@@ -516,7 +516,7 @@ def judged_arguments(
     return _judged(given, rights, bases) if given else NOTHING
 
 
-def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judged:
+def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> JudgedArguments:
     from rightcall.policy.commands.judgement import Judgement, judge_code, judge_command, judge_url  # late: see above
     from rightcall.policy.commands.places import Place
 
@@ -538,7 +538,7 @@ def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judg
                 judgement = judge_code("node", str(one.value), rights.commands, rights.urls, place)
         findings += judgement.findings
         paths |= dict.fromkeys((path.written, path.whole, path.writes) for path in judgement.paths)
-    return Judged(tuple(findings), tuple(dict.fromkeys(one.argument for one in given)), tuple(paths))
+    return JudgedArguments(tuple(findings), tuple(dict.fromkeys(one.argument for one in given)), tuple(paths))
 
 
 def _find_commands(tool: Tool, arguments: Mapping[str, Any], called: str = "") -> Iterator[_Given]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
 from rightcall.base.files.rules import UNJUDGED
 from rightcall.base.globs import folded
-from rightcall.base.json.strict import values_at
+from rightcall.base.json.strict import encode_sorted, values_at
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.guesses import judged_arguments, kind_of, may_hold
@@ -26,8 +26,6 @@ from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
     from rightcall.executor.patterns import Ground as Patterned
-
-_encode = json.Encoder(order="deterministic").encode
 
 _BLANK = sha256()
 """To be copied, which takes half as long as a new one."""
@@ -130,10 +128,15 @@ def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Cano
     >>> canonical("add", {"b": 1, "a": 2}).raw
     b'{"arguments":{"a":2,"b":1},"name":"add"}'
     """
-    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
+    raw = canonical_json(tool, arguments, folder)
     digest = _BLANK.copy()
     digest.update(raw)
     return Canonical(raw, digest.hexdigest(), json.decode(raw)["arguments"])
+
+
+def canonical_json(tool: str, arguments: Mapping[str, Any], folder: str = "") -> bytes:
+    """`Canonical.raw`, whose SHA-256 is the digest of a call."""
+    return encode_sorted({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
 
 
 def attempt_request(make: Callable[[], Request]) -> Request | Decision:

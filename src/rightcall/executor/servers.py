@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, rename_hint
 from rightcall.catalog.catalog import words_of
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.calls import Who, Written, check_again, identity_now, with_repairs
@@ -268,10 +268,9 @@ def _as_listed(outcome: Outcome, server: str, tool: str, listed: str) -> Outcome
     name."""
     whole = full_name(server, tool)
     call = outcome.call if outcome.call is None else replace(outcome.call, name=whole)
-    own, other = (escaped(one, 100) for one in (tool, listed))
 
     def told(text: str | None) -> str | None:
-        return text and text.replace(f"Invalid {own} call.", f"Invalid {other} call.", 1)
+        return text and rename_hint(text, tool, listed)
 
     decision = outcome.decision and replace(outcome.decision, hint=told(outcome.decision.hint))
     content, hint = told(outcome.content) or "", told(outcome.hint)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from rightcall.base.json.marks import is_object, json_type
 from rightcall.base.secrets import is_secret
-from rightcall.base.text import escaped, regex, render_json
+from rightcall.base.text import escaped, invalid_call, regex, render_json
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
 from rightcall.types import Call, Problem, Rules
@@ -514,7 +514,7 @@ def hint(
     """
     told = [one for one in problems if allowed is None or not one.path or _first(one.path) in allowed]
     missing = [_field(one) for one in told if one.code in ("missing", "missing_any")]
-    sentences = [f"⚠️ Invalid {escaped(tool.name, 100)} call."]
+    sentences = [invalid_call(tool.name)]
     if missing:
         sentences.append(f"Missing required fields: {', '.join(missing)}.")
     sentences += [f"{one.message}." for one in told if one.code not in ("missing", "missing_any")]
@@ -554,7 +554,7 @@ def nameless_hint(names: Iterable[str] = ()) -> str:
     >>> nameless_hint(["search", "weather"])
     '⚠️ Invalid tool call. The tool name is missing. Resend the call with a tool name. Tools: search, weather'
     """
-    return f"⚠️ Invalid tool call. The tool name is missing. Resend the call with a tool name.{_listed(names)}"
+    return f"{invalid_call('tool')} The tool name is missing. Resend the call with a tool name.{_listed(names)}"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -567,7 +567,7 @@ def deprecated_hint(tool: Tool, replacement: Tool | None = None, meant: dict[str
     """What to tell the model of a tool that another one has replaced. `meant` are its own arguments in the words of the
     new tool, where they would do."""
     new = tool.rules.replaced_by or ""
-    text = f"⚠️ Invalid {escaped(tool.name, 100)} call. This tool is deprecated. Use `{escaped(new, 100)}` instead."
+    text = f"{invalid_call(tool.name)} This tool is deprecated. Use `{escaped(new, 100)}` instead."
     shown = arguments_text(meant) if meant else None
     if shown is None:
         renamed = [f"`{old}` is `{now}` there" for old, now in tool.rules.replacement_arguments.items() if old != now]

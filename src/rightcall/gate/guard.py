@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rightcall import suggest_keywords
 from rightcall.base.telemetry.conventions import ARGUMENTS, DENIED, UNKNOWN_TOOL, repairs_told
 from rightcall.base.telemetry.spans import NO_SPAN, Span
+from rightcall.base.text import invalid_call
 from rightcall.catalog.functions import converter
 from rightcall.catalog.tool import declared_tool
 from rightcall.errors import ToolError
@@ -197,7 +198,7 @@ def _stop() -> Callable[[], str | None]:
 
 def _unfit(verdict: Verdict, tool: str, name: str, reason: str) -> Verdict:
     problem = Problem("type", name, reason)
-    hint = f"⚠️ Invalid {tool} call. `{name}`: {reason}. Correct it and call {tool} again."
+    hint = f"{invalid_call(tool)} `{name}`: {reason}. Correct it and call {tool} again."
     return replace(verdict, ok=False, problems=(problem,), hint=hint, retry=True)
 
 

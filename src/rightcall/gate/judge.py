@@ -17,7 +17,7 @@ from rightcall.base.json.marks import RULES, is_list, is_object, repairs_of, use
 from rightcall.base.json.reader import Read
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.json.strict import NO_JSON, attempt, decode, duplicate_keys, opened, unsound
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, invalid_call
 from rightcall.catalog.catalog import Catalog, may_name_tool
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import NameMatch, Tool
@@ -358,7 +358,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
             truncated=found.truncated, strategy=used(found.repairs),
         )  # fmt: skip
     reasons = ". ".join(fault.message for fault in faults)
-    text = f"⚠️ Invalid {escaped(name, 120)} call. {reasons}."
+    text = f"{invalid_call(name)} {reasons}."
     return Verdict(
         ok=False, call=call if found.readable else None, found=call if found.readable else None, repairs=found.repairs,
         problems=faults, hint=text, confidence=0.0, truncated=found.truncated, strategy="failed",

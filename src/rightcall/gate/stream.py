@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object, repairs_of
 from rightcall.base.json.shape import ANY, Shape
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, invalid_call
 from rightcall.catalog.catalog import Catalog
 from rightcall.catalog.tool import NameMatch, Tool
 from rightcall.gate.examples import unknown_tool_hint
@@ -216,7 +216,8 @@ class Stream:
 
     def _refused(self, take: Take) -> Verdict:
         """Markup of a call that holds none that could run."""
-        name = escaped(self._tools.undecorated(take.name), 120)
+        written = self._tools.undecorated(take.name)
+        name = escaped(written, 120)
         about = f"{name} call" if name else "tool call"
         names = self._tools.catalog.names
         if take.hallucinated:
@@ -229,7 +230,7 @@ class Stream:
             problem = Problem(fault_code(take.fault), "", f"The {about} could not be read: {escaped(take.fault, 300)}")
         tool = self._tools.name(take.name) if take.source and problem.code == "unreadable" else None
         unread = None if tool is None else Call(tool, take.source, take.id, "text")
-        refusal = _refusal(problem, f"⚠️ Invalid {about}. {problem.message}.")
+        refusal = _refusal(problem, f"{invalid_call(written or 'tool')} {problem.message}.")
         return replace(refusal, truncated=bool(take.cut), unread=unread)
 
 
@@ -337,7 +338,7 @@ class _Message:
 
 def refuse_cut(verdict: Verdict, why: str = CUT_OFF) -> Verdict:
     """The refusal of a call that the end of the answer cut off, whatever could be read of it."""
-    hint = f"⚠️ Invalid {verdict.call.name if verdict.call else 'tool'} call. {why}."
+    hint = f"{invalid_call(verdict.call.name if verdict.call else 'tool')} {why}."
     problem = Problem("truncated", "", why)
     return replace(
         verdict, ok=False, call=None, repairs=(), hint=hint, problems=(problem,), truncated=True, confidence=0.0,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
+from rightcall.base.text import invalid_call
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.types import Call, Event, Verdict
 
@@ -277,7 +278,7 @@ def _is_replaced(verdict: Verdict) -> bool:
 def _use_instead(tool_name: str, call: Call) -> str:
     """A hook can change a tool's input, not which tool runs."""
     fields = ", ".join(call.arguments)
-    return f"⚠️ Invalid {tool_name} call. It is deprecated: use `{call.name}` instead, with the fields {fields}."
+    return f"{invalid_call(tool_name)} It is deprecated: use `{call.name}` instead, with the fields {fields}."
 
 
 def _corrected(verdict: Verdict) -> str:

@@ -26,14 +26,13 @@ from typing import Any, Final, Literal, Protocol, TypeVar, cast
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import plain_file, state_folder, whole_file
+from rightcall.base.files.guarded import plain_file, state_folder, take_lock, whole_file
 from rightcall.base.http.client import in_own_thread
 from rightcall.errors import IdentityError
 from rightcall.identity.discovery import Provider, read_url
 from rightcall.identity.registration import Client
 from rightcall.policy.trust import others_may_write
 from rightcall.policy.types import subject_in
-from rightcall.record.sqlite_tables import take_lock
 
 Keeping = Literal["file", "keyring"]
 Reason = Literal["login", "expired", "scopes", "issuer"]

@@ -37,7 +37,6 @@ _UNKNOWN: Final = frozenset((
     "placeholder", "string", "value", "text", "your_value", "example",
 ))  # fmt: skip
 """What models write where they do not know a value: it is no other name of one."""
-_ODD: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Safety:
@@ -65,7 +64,7 @@ class Safety:
         """Of a name or a value that stood in a call."""
         if len(text) > LONGEST_VALUE:
             return "a name or value is too long"
-        if _ODD.search(text) or not text.isprintable() or has_unseen(text) or right_to_left_words(text):
+        if not text.isprintable() or has_unseen(text) or right_to_left_words(text):
             return "a name or value holds characters that cannot be seen"
         if not is_normalized("NFC", text) or next(suspicions(text), None) is not None:
             return "a name or value plays with letters that look like others"

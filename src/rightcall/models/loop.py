@@ -311,7 +311,7 @@ def run_loop_sync(
     as `Endpoint`, is asked in the executor's own loop."""
     terms = _terms("run_loop_sync", options)
     asking = asker(model, terms.native, terms.model_seconds)
-    tools = cast("Tools", executor)  # all but `run_all` it leaves to the executor it stands for
+    tools = cast("Tools", executor)  # all but what runs calls it leaves to the executor it stands for
     turns, common = _begin(tools, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):
@@ -323,7 +323,7 @@ def run_loop_sync(
                 else ask_sync(asking, *question)
             )
         elif isinstance(want, Use):
-            came = executor.wait_for(lambda own, ids=want.ids: own.run_approved(ids, **_without_wait(common)))
+            came = executor.run_approved(want.ids, **_without_wait(common))
         else:
             came = executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)

@@ -8,7 +8,7 @@ Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
 from collections.abc import Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -512,14 +512,24 @@ def same_scope(request: Request, changes: int) -> str:
     """Where identical calls are counted, as long as nothing changes. A state that could not be told is like no other,
     and says nothing here: what such calls gave is compared instead. A person may ask the same again: that is another
     turn, in which the count begins anew."""
+    before, after = same_scope_parts(request)
+    return f"{before}{changes}{after}"
+
+
+def same_scope_parts(request: Request) -> tuple[str, str]:
+    """What `same_scope` has before and after the number of changes."""
     state = UNKNOWN if request.state.startswith(UNKNOWN) else request.state
-    scope = f"same\0{request.caller}\0{request.digest}\0{state}\0{changes}"
-    return f"{scope}\0{request.turn}" if request.turn else scope
+    before = f"same\0{request.caller}\0{request.digest}\0{state}\0"
+    return before, f"\0{request.turn}" if request.turn else ""
+
+
+REFUSED_SCOPES: Final = "refused\0"
+"""How every `refused_scope` begins."""
 
 
 def refused_scope(caller: str, digest: str) -> str:
     """Where refusals of the same call are counted."""
-    return f"refused\0{caller}\0{digest}"
+    return f"{REFUSED_SCOPES}{caller}\0{digest}"
 
 
 def binding(request: Request) -> str:

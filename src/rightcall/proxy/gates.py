@@ -23,10 +23,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.json.strict import encode_sorted
 from rightcall.base.secrets import LONGEST_VALUE, Redactor, make_storable, redact_text
 from rightcall.base.text import render_json
 from rightcall.errors import RightCallError
 from rightcall.executor.calls import LONGEST_EMISSION, Written, kept_problems, kept_repairs
+from rightcall.executor.request import canonical_json
 from rightcall.gate.gate import (
     Counter,
     Gate,
@@ -211,17 +213,13 @@ class Did(NamedTuple):
         passed on as it was is none."""
         return self.verdict.repairs if self.fate in ("repaired", "lifted") else ()
 
-    def is_observed(self, *, observe: bool) -> bool:
-        """Whether this call was only looked at."""
-        return observe or self.verdict.mode == "observe"
-
     def why(self, *, observe: bool) -> str:
         """What there is to say of it, where its repairs and problems do not; nothing that a model wrote."""
         if self.fate == "repaired":
             return self.note
         if self.fate != "left":
             words = FATES[self.fate]
-            return (self.is_observed(observe=observe) and words.would_why) or words.why
+            return (is_observed(self.verdict, observe=observe) and words.would_why) or words.why
         call = self.verdict.call or self.verdict.found
         if self.verdict.truncated or call is None or call.origin != "text":
             return "the answer ends before the call does; passed on unchanged"
@@ -248,6 +246,11 @@ def is_wrong(verdict: Verdict) -> bool:
     """Whether a call is none that anybody should run. A policy that only warns or observes calls it ok all the same;
     but to pass a wrong call on is one thing, to make one is another."""
     return not verdict.ok or bool(verdict.problems) or verdict.call is None
+
+
+def is_observed(verdict: Verdict, *, observe: bool) -> bool:
+    """Whether a call is only looked at: all are (`observe`), or the policy says so of the tool or of this door."""
+    return observe or verdict.mode == "observe"
 
 
 def can_retry(verdict: Verdict) -> bool:
@@ -316,8 +319,8 @@ class Settler:
         return replace(call, id=new or given), did._replace(fate="repaired", note=note)
 
     def observes(self, verdict: Verdict) -> bool:
-        """Whether this call is only looked at: all are, or the policy says so of the tool or of this door."""
-        return self.observe or verdict.mode == "observe"
+        """Whether this call is only looked at."""
+        return is_observed(verdict, observe=self.observe)
 
     def liftable(self, verdict: Verdict) -> bool:
         """Whether a call in the text is one that the client could have been sent natively. What was cut off, or names
@@ -400,8 +403,6 @@ _DEEPEST, _MOST_ITEMS = 4, 100
 MOST_TOLD: Final = 200
 """Repairs and problems of one call that a record names."""
 
-_sorted = msgspec.json.Encoder(order="deterministic").encode
-
 
 def render_header(
     did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
@@ -432,7 +433,7 @@ def word_for(did: Did, *, observe: bool) -> str:
     >>> word_for(one, observe=False), word_for(one, observe=True), word_for(one._replace(fate="right"), observe=True)
     ('lifted', 'would-lift', 'right')
     """
-    return word_of(did.fate, observed=did.is_observed(observe=observe))
+    return word_of(did.fate, observed=is_observed(did.verdict, observe=observe))
 
 
 class Provenance(NamedTuple):
@@ -533,7 +534,7 @@ def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
     digest = ""
     if did.verdict.ok and call is not None:
         with suppress(TypeError, ValueError, OverflowError, RecursionError):
-            digest = sha256(_sorted({"name": call.name, "arguments": given})).hexdigest()
+            digest = sha256(canonical_json(call.name, given)).hexdigest()
     digest = digest or Written(did.verdict, did.written, did.said if isinstance(did.said, str) else None).digest
     return digest if redactor is None else redactor.keyed(digest.encode())
 
@@ -579,13 +580,13 @@ def shorten_value(value: Any, redactor: Redactor) -> Any:
     if not isinstance(value, (dict, list)):
         return value
     try:
-        size = len(_sorted(value))
+        size = len(encode_sorted(value))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return redact_text(render_json(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
     if size <= LOOKED_AT:
         return cast("Any", value)
     smaller = _smaller(value, redactor, 0)
-    return smaller if len(_sorted(smaller)) <= LOOKED_AT else _cut(_sorted(value).decode(), redactor)
+    return smaller if len(encode_sorted(smaller)) <= LOOKED_AT else _cut(encode_sorted(value).decode(), redactor)
 
 
 def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
@@ -595,7 +596,7 @@ def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
         return value
     holder = cast("dict[Any, Any] | list[Any]", value)
     if depth >= _DEEPEST or len(holder) > _MOST_ITEMS:
-        return _cut(_sorted(holder).decode(), redactor)
+        return _cut(encode_sorted(holder).decode(), redactor)
     if isinstance(holder, dict):
         return {key: _smaller(item, redactor, depth + 1) for key, item in holder.items()}
     return [_smaller(item, redactor, depth + 1) for item in holder]

@@ -22,6 +22,7 @@ from rightcall.errors import AnswerError
 from rightcall.policy.types import (
     HOUR,
     PAUSED,
+    REFUSED_SCOPES,
     SECOND,
     SERVER_CHANGED,
     Approval,
@@ -35,6 +36,7 @@ from rightcall.policy.types import (
     definition_binding,
     refused_scope,
     same_scope,
+    same_scope_parts,
     server_key,
 )
 from rightcall.record.tables import (
@@ -215,15 +217,15 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
     said, by, digest = reply.said, reply.by, reply.digest
-    _known_word(said)
+    _require_known_word(said)
     approval = approval_of(tables, id)
     if not (reply.takes_back and said == "denied" and may_be_taken_back(approval, now)):
-        answerable(approval, now)
+        require_answerable(approval, now)
     if said == "approved" or digest:
-        _same_digest(approval, digest)
+        _require_digest(approval, digest)
     if said == "approved":
-        _shown_whole(approval)
-    person(by, approval.caller, callers)
+        _require_shown(approval)
+    require_person(by, approval.caller, callers)
     sweep(tables, now)
     answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
     if said == "approved" and approval.kind != "call":
@@ -241,7 +243,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     return answered
 
 
-def _known_word(said: object) -> None:
+def _require_known_word(said: object) -> None:
     """Any other word would use the question up without being a yes or a no."""
     if said in ANSWERS:
         return
@@ -259,7 +261,7 @@ def approval_of(tables: Tables, id: str) -> Approval:
     return approval
 
 
-def answerable(approval: Approval, now: int) -> None:
+def require_answerable(approval: Approval, now: int) -> None:
     """Raises when a question cannot be answered any more."""
     if approval.status == "expired" or (approval.status == "waiting" and approval.expires_at <= now):
         raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
@@ -272,7 +274,7 @@ def may_be_taken_back(approval: Approval, now: int) -> bool:
     return approval.status == "approved" and approval.kind == "call" and approval.expires_at > now
 
 
-def _shown_whole(approval: Approval) -> None:
+def _require_shown(approval: Approval) -> None:
     """Nobody says yes to what nobody can be shown."""
     if not approval.canonical:
         raise AnswerError(
@@ -281,7 +283,7 @@ def _shown_whole(approval: Approval) -> None:
         )
 
 
-def _same_digest(approval: Approval, digest: str) -> None:
+def _require_digest(approval: Approval, digest: str) -> None:
     if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
         raise AnswerError(
             f"{escaped(digest, 70)!r} is not the digest of approval {approval.id}, of which at least {LEAST_DIGEST} "
@@ -313,9 +315,9 @@ def earlier_definition(tables: Tables, name: str, kind: str = "definition") -> s
     return ""
 
 
-def person(by: str, caller: str, callers: Collection[str]) -> None:
-    """Only a person decides about a caller: not that caller, nor any other of the policy file, nor who looks like
-    one."""
+def require_person(by: str, caller: str, callers: Collection[str]) -> None:
+    """Only a person decides about a caller: raises for that caller, for any other of the policy file, and for who looks
+    like one."""
     who = _alike(by)
     if not who:
         raise AnswerError("say who you are: --by NAME")
@@ -379,7 +381,7 @@ def _expire(tables: Tables, approval: Approval) -> None:
 
 def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = (), hide: Hide = unsaid) -> None:
     """Somebody says yes in advance; never for oneself. `hide` says what the record keeps of conditions and note."""
-    person(grant.by, grant.caller, callers)
+    require_person(grant.by, grant.caller, callers)
     for what, name in (("caller", grant.caller), ("tool", grant.tool)):
         if not name.strip() or not name.isprintable() or "*" in name:
             raise AnswerError(f"a grant is for one {what}, by its whole name; {escaped(name, 40)!r} is none")
@@ -459,14 +461,13 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
 
 def needs_of(request: Request) -> Needs:
     """What `admit` will ask and write, for stores that want to know it beforehand."""
-    origin, before = request.origin, same_scope(request, 0).split("\0")
+    origin = request.origin
     definitions = (request.tool,) if origin is None else (request.tool, server_key(origin.server))
-    same = ("\0".join(before[:4]) + "\0", "".join(f"\0{part}" for part in before[5:]))
     return Needs(
         callers=(request.caller,),
         scopes=tuple((scope.name, calls) for scope in request.scopes for calls, _, _ in scope.windows),
         tails=(refused_scope(request.caller, request.digest),),
-        same=(same,) if len(before) in (5, 6) else (),
+        same=(same_scope_parts(request),),
         definitions=definitions,
         bindings=(binding(request),),
         approvals=() if request.approval is None else (request.approval,),
@@ -571,8 +572,6 @@ def _outcome(tables: Tables, call: int) -> str:
 # ── release ──
 # Calls that were refused again and again (P-11): which there are, and letting one try again.
 
-_REFUSED = "refused\0"
-
 
 class RefusedCall(Struct, frozen=True):
     """A call that was refused within the last hour."""
@@ -589,12 +588,12 @@ class RefusedCall(Struct, frozen=True):
 def refused_calls(tables: Tables, least: int = 1) -> list[RefusedCall]:
     """The calls that were refused at least so often within the hour, by caller; those in quarantine for as many as the
     policy says."""
-    found = [_held(tables, *scope) for scope in tables.scopes(_REFUSED) if scope[1] >= least]
+    found = [_held(tables, *scope) for scope in tables.scopes(REFUSED_SCOPES) if scope[1] >= least]
     return sorted(found, key=lambda held: (held.caller, -held.refusals, held.digest))
 
 
 def _held(tables: Tables, scope: str, refusals: int) -> RefusedCall:
-    caller, _, digest = scope.removeprefix(_REFUSED).rpartition("\0")
+    caller, _, digest = scope.removeprefix(REFUSED_SCOPES).rpartition("\0")
     last = tables.nth_last(scope, 1)
     entry = tables.entry(last.call) if last is not None else None
     if entry is None:
@@ -624,7 +623,7 @@ def release_all(tables: Tables, by: str, callers: Collection[str] = ()) -> list[
 
 
 def _released(tables: Tables, held: RefusedCall, by: str, callers: Collection[str]) -> RefusedCall:
-    person(by, held.caller, callers)
+    require_person(by, held.caller, callers)
     tables.forget(refused_scope(held.caller, held.digest))
     data = {"caller": held.caller, "digest": held.digest, "tool": held.tool, "refusals": held.refusals}
     tables.append("release", 0, encode(NoteBody("released", by, data)))
@@ -667,6 +666,6 @@ def resume(tables: Tables, by: str, reason: str = "", callers: Collection[str] =
 
 def check_operator(by: str, reason: str, callers: Collection[str]) -> None:
     """A caller can neither stop the others nor let itself go on."""
-    person(by, "", callers)
+    require_person(by, "", callers)
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise AnswerError(f"a reason has at most {LONGEST_REASON} characters, all of them visible")

@@ -22,7 +22,7 @@ from msgspec.json import decode, encode
 
 from rightcall.base.text import AnswerRoom, cut_end, escaped, render_json
 from rightcall.errors import StoreError, ToolFailure
-from rightcall.policy.types import Approval, Grant
+from rightcall.policy.types import REFUSED_SCOPES, Approval, Grant
 from rightcall.record.calls import CALLS, USED, CallRecord, call, joined
 from rightcall.record.notes import HostNote
 from rightcall.record.tables import AuditEntry, EntryKind, Store, Tables
@@ -231,8 +231,6 @@ def _number(id: str) -> int | None:
 _APPROVAL = ("id", "kind", "caller", "tool", "why", "asked", "status", "answered", "used_by")
 _GRANT = ("id", "caller", "tool", "uses", "made")
 _HELD = ("id", "timestamp", "caller", "tool", "refusals", "rule")
-_REFUSED = "refused\0"
-"""How scopes begin in which refusals are counted (`policy.types.refused_scope`)."""
 
 
 def _approval(approval: Approval) -> Row:
@@ -247,7 +245,7 @@ def _grant(grant: Grant) -> Row:
 
 def _held(tables: Tables) -> list[Row]:
     """Calls that were refused within the last hour, and how often; the id is the record of the last time."""
-    last = ((tables.nth_last(scope, 1), times) for scope, times in tables.scopes(_REFUSED))
+    last = ((tables.nth_last(scope, 1), times) for scope, times in tables.scopes(REFUSED_SCOPES))
     found = sorted(((mark.call, times) for mark, times in last if mark is not None), reverse=True)
     records = ((call(tables, number), times) for number, times in found)
     return [_refused(record, times) for record, times in records if record is not None]

@@ -6,7 +6,6 @@ something is taken back (`refresh`, `catch_up`). Records, and which calls run, a
 
 import os
 import sqlite3
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from functools import cache
@@ -15,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import astuple, replace
 
+from rightcall.base.files.guarded import take_lock
 from rightcall.policy.trust import EVERYWHERE, Stops, folder_stop, put_stop, stops_above
 from rightcall.policy.types import (
     HOUR,
+    REFUSED_SCOPES,
     Approval,
     ApprovalStatus,
     Credential,
@@ -26,7 +27,6 @@ from rightcall.policy.types import (
     Pause,
     Spent,
     Token,
-    refused_scope,
 )
 from rightcall.record.identity import PrivateTexts
 from rightcall.record.sqlite_file import as_uri
@@ -40,26 +40,6 @@ if TYPE_CHECKING:
 # ── runs ──
 # Which processes are alive. Each open store is a run: it holds a lock on a file of its own beside the database, which
 # the system lets go when the process ends, however it ends. Whoever can take the lock knows that the run is dead.
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def take_lock(fd: int) -> bool:
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def take_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class Runs:
@@ -148,8 +128,6 @@ _PURGE_EVERY, _PURGE = 256, 1024
 _REMEMBERED = 10_000
 """Scopes whose last number is remembered."""
 _LAST_CHARACTER = "\U0010ffff"
-_REFUSED = refused_scope("", "")[:-1]
-"""How the scopes of refused calls begin: every call is looked for there, and mostly there is none at all."""
 
 
 def _columns(fields: tuple[str, ...]) -> str:
@@ -557,7 +535,7 @@ class SqliteTables:
         """The number of the last mark in a scope; 0 for none."""
         top = self._tops.get(scope)
         if top is None:
-            if scope.startswith(_REFUSED) and not self._was_any_refused():
+            if scope.startswith(REFUSED_SCOPES) and not self._was_any_refused():
                 return 0
             (found,) = self._do("SELECT max(n) FROM windows WHERE scope = ?", (scope,)).fetchone()
             if len(self._tops) >= _REMEMBERED:
@@ -566,9 +544,10 @@ class SqliteTables:
         return top
 
     def _was_any_refused(self) -> bool:
+        """Every call is looked for among the refused ones, and mostly there are none at all."""
         if self._any_refused is None:
             any_one = "SELECT EXISTS (SELECT 1 FROM windows WHERE scope >= ? AND scope < ?)"
-            (found,) = self._do(any_one, (_REFUSED, _REFUSED + _LAST_CHARACTER)).fetchone()
+            (found,) = self._do(any_one, (REFUSED_SCOPES, REFUSED_SCOPES + _LAST_CHARACTER)).fetchone()
             self._any_refused = bool(found)
         return self._any_refused
 
@@ -584,7 +563,7 @@ class SqliteTables:
         top = self._top(scope) + 1
         self._write("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
         self._tops[scope] = top
-        if scope.startswith(_REFUSED):
+        if scope.startswith(REFUSED_SCOPES):
             self._any_refused = True
         self._marked += 1
         if self._marked >= _PURGE_EVERY:

@@ -15,6 +15,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.json.strict import encode_sorted
 from rightcall.base.text import render_json, told_apart
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
@@ -373,7 +374,6 @@ def _summary(said: Review, selected: SelectedTool) -> str:
 # too; and what runs is read back from the bytes that were reviewed, since a packet's arguments can be changed by
 # whoever holds them.
 
-_encode = json.Encoder(order="deterministic").encode
 _MOST_CLEARANCE = 10_000
 """Marks and clearances that were never used go, the oldest first."""
 
@@ -459,7 +459,7 @@ def _judgement(packet: Packet) -> bytes:
 
 def _bytes(value: Any) -> bytes:
     try:
-        return _encode(value)
+        return encode_sorted(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return b""
 

@@ -246,7 +246,7 @@ class Router:
         calls = answer == "call"
         packet = with_state(replace(packet, intent=intent), "processing")
         packet = with_routing(packet, needs_tool=calls, routing_requested=calls)
-        return log_step(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
+        return log_step(packet, "intent_detection", intent.user_intent, taken, sure=found.probability)
 
     def find(self, packet: Packet) -> Packet:
         """The tools that the selecting model is shown: all of them, likeliest first, or the likeliest of very many."""
@@ -411,13 +411,6 @@ async def _kept(trip: Trip, pieces: Pieces) -> Pieces:
         raise
 
 
-# ── intent ──
-# Does a request need a tool? Decided in about a millisecond, without a model, on the tools that are really there.
-#
-# call   one of the tools is needed, and its values are there
-# ask    one of the tools is needed, but a value it cannot do without is missing
-# none   no tool is needed, or none of these would help
-
 # ── heuristics ──
 # The two heuristics of design 004, by name and for comparison: words that stand in a request, and patterns.
 #
@@ -503,6 +496,13 @@ def _pairs(text: str) -> list[tuple[str, str]]:
         zip(words, [f"{first} {second}" for first, second in zip(["^", *words], words, strict=False)], strict=True)
     )
 
+
+# ── intent ──
+# Does a request need a tool? Decided in about a millisecond, without a model, on the tools that are really there.
+#
+# call   one of the tools is needed, and its values are there
+# ask    one of the tools is needed, but a value it cannot do without is missing
+# none   no tool is needed, or none of these would help
 
 SURELY_NONE, SURELY_CALL = (0.02, 0.085), 0.6
 """Below the first a "none" is sure, beside a handful of tools and beside more; from the second on a "call". Between

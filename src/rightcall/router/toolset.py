@@ -6,7 +6,6 @@ an executor when the first call runs.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from sys import byteorder
@@ -51,22 +50,13 @@ if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask
     from rightcall.gate.gate import Gate
 
-# ── index ──
-# Finding the right tools among thousands, in a millisecond and without a model.
-#
-#     words    BM25 over name, description, arguments and their descriptions      always
-#     meaning  static vectors of the request and of the tool (`vectors`)          with the extra `route`
-#
-# Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the
-# others.
-
 # ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
 #
-#     rightcall-index 1\n   the head   the tools   the words   the vectors (half precision)
+#     rightcall-index 1 little\n   length of the head (4 bytes)   the head   the tools   the words   the vectors
 #
-# Head, tools and words are msgpack. Numbers lie as in memory: a file of a machine that orders bytes otherwise is
-# foreign.
+# The first line names the version and the order of bytes; a file with any other is refused. Head, tools and words are
+# msgpack; vectors lie as in memory, in half precision.
 
 VERSION = 1
 MOST = 512 * 1024 * 1024
@@ -124,6 +114,16 @@ def _parts(data: memoryview) -> tuple[list[ToolText], Saved, bytes]:
     words = msgpack.decode(body[first : first + second], type=Saved)
     fits = third == len(tools) * vectors.ROW_BYTES and head.digest == vectors.digest()
     return tools, words, bytes(body[first + second :]) if fits else b""
+
+
+# ── index ──
+# Finding the right tools among thousands, in a millisecond and without a model.
+#
+#     words    BM25 over name, description, arguments and their descriptions      always
+#     meaning  static vectors of the request and of the tool (`vectors`)          with the extra `route`
+#
+# Both are set in standard deviations over all tools and added. A tool is added or removed without looking at the
+# others.
 
 
 class Hit(Struct, frozen=True):
@@ -281,8 +281,8 @@ class ToolIndex:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """An index that was saved. Raises StoreError for what is none, is damaged or comes from a newer version."""
-
+        """An index that was saved. Raises StoreError for what is none, is damaged, or is of another version or byte
+        order."""
         tools, words, rows = load(path)
         index = cls()
         if index._table is not None and not rows:
@@ -587,7 +587,7 @@ class Offering:
     def __init__(self, executor: Executor | SyncExecutor) -> None:
         self._executor = cast("Executor", executor)  # the twin has all that is needed here
         self._index = FollowingIndex()
-        self._alone = threading.Lock()
+        self._alone = Lock()
         self._of: object = None
         self._usable: Kept[str, frozenset[str]] = Kept()
 

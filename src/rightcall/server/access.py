@@ -40,7 +40,7 @@ from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
 from rightcall.record.admission import unsaid
 from rightcall.record.notes import note_change
-from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import NO_IDENTITY, Store, Tables
 from rightcall.server.addresses import (
     NEVER_A_PAGE,
     READ,
@@ -83,7 +83,7 @@ def make_token(tables: Tables, request: TokenRequest, callers: Collection[str] =
             tables.drop_token(token.id)
     kept = tables.tokens()
     check_caller(caller, [*callers, *(one.caller for one in kept)])
-    if len(note) > LONGEST_NOTE or not (note.isprintable() or not note):
+    if len(note) > LONGEST_NOTE or not note.isprintable():
         raise ConfigError(f"invalid note: expected at most {LONGEST_NOTE} printable characters")
     if len(kept) >= MOST:
         raise ConfigError(f"{MOST:,} tokens exist already; revoke some with `rightcall token revoke ID`")
@@ -162,7 +162,7 @@ class Entered(NamedTuple):
     """Whether it came with the server's own token, or none is needed: such a client may see how the server is."""
     still: Callable[[], Awaitable[bool]] = _always
     """Whether its token still counts, for answers that take long. Raises StoreError."""
-    identity: tuple[str, str] = ("", "")
+    identity: tuple[str, str] = NO_IDENTITY
     """Issuer and subject, where an identity provider says who it is."""
 
 
@@ -212,16 +212,15 @@ class Callers:
             raise self._fault
         return found
 
-    async def _look(self, after: float) -> bool:
-        """Whether it was time to look again. All who ask meanwhile wait for the same look; a store that could not be
-        read is left alone for a while."""
+    async def _look(self, after: float) -> None:
+        """Look again where it is time to. All who ask meanwhile wait for the same look; a store that could not be read
+        is left alone for a while."""
         pause = after if self._fault is None else self._fresh
         if self._looked is not None and self._now() - self._looked < pause:
-            return False
+            return
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._read())
         await asyncio.shield(self._looking)
-        return True
 
     async def _read(self) -> None:
         began = self._now()
@@ -333,13 +332,13 @@ class Access:
         self.token = token
         self.host_names = frozenset(_checked_name(name) for name in host_names)
         self.origins = frozenset(_checked_origin(origin) for origin in origins)
-        self._digest = b"" if token is None else _digest(token.encode())
+        self._digest = "" if token is None else digest_of(token.encode())
         self.is_host = lru_cache(maxsize=256)(self._is_host)  # asked with every request, and always the same
 
     def is_token(self, given: bytes) -> bool:
         """Whether it is the server's own. Takes as long for a wrong one as for the right one, whatever their lengths:
         digests are compared."""
-        return self.token is not None and compare_digest(_digest(given), self._digest)
+        return self.token is not None and compare_digest(digest_of(given), self._digest)
 
     def _is_host(self, host: str, server: tuple[str, int] | None) -> bool:
         """Whether a Host header names us; `server` is the address and port that the request came in by."""
@@ -353,10 +352,6 @@ class Access:
     def is_origin(self, origin: str, host: str) -> bool:
         lowered = origin.lower()
         return lowered in self.origins or lowered in (f"http://{host.lower()}", f"https://{host.lower()}")
-
-
-def _digest(token: bytes) -> bytes:
-    return sha256(token).digest()
 
 
 def _checked_name(name: str) -> str:
@@ -636,25 +631,38 @@ async def _searched(held: Held, receive: Receive, headers: list[tuple[bytes, byt
     """The same request with its body read whole; None where that holds a token."""
     if _WITH_BODY.isdisjoint(dict(headers)):
         return receive
-    message = await receive()
-    if message.get("more_body"):
-        message = await _whole(message, receive)
-    if message["type"] == "http.request" and held.is_in_body(message.get("body", b"")):
-        return None
+    try:
+        body = await body_of(receive)
+    except Gone:
+        return replayed({"type": "http.disconnect"}, receive)
+    return None if held.is_in_body(body) else replayed({"type": "http.request", "body": body}, receive)
+
+
+# ── bodies ──
+# The body of a request, read whole.
+
+
+class Gone(Exception):
+    """The client has closed its connection."""
+
+
+async def body_of(receive: Receive) -> bytes:
+    """Raises Gone where its client has left before all of it had come."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+def replayed(message: Message, receive: Receive) -> Receive:
+    """A request from which this message was read, for who reads it next."""
     waiting = [message]
 
     async def again() -> Message:
         return waiting.pop() if waiting else await receive()
 
     return again
-
-
-async def _whole(message: Message, receive: Receive) -> Message:
-    """A body as one message; or that its client has left before all of it had come."""
-    pieces = [message.get("body", b"")]
-    while message.get("more_body"):
-        message = await receive()
-        if message["type"] != "http.request":
-            return message
-        pieces.append(message.get("body", b""))
-    return {"type": "http.request", "body": b"".join(pieces)}

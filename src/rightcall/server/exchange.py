@@ -50,7 +50,7 @@ from rightcall.proxy.wires.common import (
     with_report,
 )
 from rightcall.record.notes import Rescued
-from rightcall.server.access import entrance_of, error_body
+from rightcall.server.access import Gone, body_of, entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
@@ -578,10 +578,6 @@ class Paused(Exception):
     """The operator has paused all calls: no model is asked for one."""
 
 
-class Gone(Exception):
-    """The client has closed its connection."""
-
-
 class Proxy:
     """Stands between clients and one upstream. `told` hears of every request when it is over; `paused` says whether
     the operator has stopped all calls; `own` are the tools that are added to every request and run here."""
@@ -679,7 +675,7 @@ class _Exchange:
         self.begun = False
 
     async def run(self) -> None:
-        body = await self._body()
+        body = await body_of(self.receive)
         watch = asyncio.ensure_future(self.receive())  # the next message is that the client has gone
         task = asyncio.current_task()
         watch.add_done_callback(lambda done: task.cancel("gone") if task and not done.cancelled() else None)
@@ -733,16 +729,6 @@ class _Exchange:
         await Answering(self, asking).run()
 
     # ── the client ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _body(self) -> bytes:
-        pieces: list[bytes] = []
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            pieces.append(message.get("body", b""))
-            if not message.get("more_body"):
-                return b"".join(pieces)
 
     @property
     def upstream(self) -> str:

@@ -21,14 +21,13 @@ from typing import NamedTuple, cast
 
 from msgspec import Struct
 
-from rightcall.base.files.guarded import identity
+from rightcall.base.files.guarded import identity, take_lock
 from rightcall.base.text import escaped
 from rightcall.hosts.hooks.hook import GO, GREETING, HOSTS, MINE, MOST_BYTES, NOT_MINE, READY
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, policy_source
 from rightcall.hosts.hooks.place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.policy.watch import load_policy
 from rightcall.record.premises import found_folder, open_store, store_place
-from rightcall.record.sqlite_tables import take_lock
 from rightcall.record.tables import Store
 from rightcall.types import Mode
 

@@ -42,7 +42,7 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client, new_context
-from rightcall.server.access import Entered, entrance_of
+from rightcall.server.access import Entered, Gone, body_of, entrance_of
 from rightcall.server.channels import MOST_BYTES, RETRY, Channel, Ended, Room, place_of, retry
 
 # ── streams ──
@@ -63,10 +63,6 @@ _EVENTS: Final = [
 _JSON: Final = (b"content-type", b"application/json")
 Header = tuple[bytes, bytes]
 Still = Callable[[], Awaitable[bool]]
-
-
-class Gone(Exception):
-    """The client has closed its connection."""
 
 
 class Reply:
@@ -229,17 +225,6 @@ async def plain(
     about = kind if body else ()
     await send({"type": "http.response.start", "status": status, "headers": [*about, length_of(body), *headers]})
     await send({"type": "http.response.body", "body": body})
-
-
-async def body_of(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(pieces)
 
 
 async def _left(receive: Receive) -> None:

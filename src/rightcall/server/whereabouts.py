@@ -15,10 +15,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Final, Literal
 
-from rightcall.base.files.guarded import state_folder
+from rightcall.base.files.guarded import state_folder, take_lock
 from rightcall.base.http.answers import read_address
 from rightcall.errors import ConfigError
-from rightcall.record.sqlite_tables import take_lock
 
 Door = Literal["serving", "console"]
 _LONGEST: Final = 300

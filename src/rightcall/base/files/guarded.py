@@ -653,3 +653,26 @@ def settle(folder: str | os.PathLike[str]) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+# ── lock ──
+# A lock on an open file, which the system lets go when the process ends, however it ends.
+
+
+def take_lock(fd: int) -> bool:
+    """Whether the lock is now ours; nobody waits for it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+    import fcntl  # late: not every hook takes a lock
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -18,6 +18,8 @@ from rightcall.types import Problem
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
+encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+"""The JSON of a value with its keys in order: equal values have the same bytes."""
 _COLON = "\\u003"
 """How a colon begins that is written as an escape, in either case."""
 _STRINGS = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)

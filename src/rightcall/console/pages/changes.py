@@ -43,7 +43,7 @@ from rightcall.console.page import (
 from rightcall.console.people import still_counts
 from rightcall.console.questions import TextLine, text_lines
 from rightcall.errors import AnswerError, ConfigError, RightCallError, ToolFailure
-from rightcall.record.admission import person
+from rightcall.record.admission import require_person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write.acts import Actor, close, merge_shown, say, undo_change
@@ -269,7 +269,7 @@ def _desk(site: Site) -> Desk:
 def _actor(site: Site, visitor: Visitor, author: str) -> Actor:
     """This person, recorded with where they are. Raises AnswerError for the name of a caller, and for somebody whose
     session ended meanwhile: then nothing was begun."""
-    person(visitor.name, author, tuple(site.policy().settings.callers))
+    require_person(visitor.name, author, tuple(site.policy().settings.callers))
     if not site.store.look(lambda tables: still_counts(tables, visitor.session)):
         raise AnswerError("your session has ended, or what you may do has changed")
 

@@ -32,11 +32,11 @@ from rightcall.policy.types import SECOND, Approval, Grant
 from rightcall.record.admission import (
     Reply,
     answer,
-    answerable,
     approval_of,
     earlier_definition,
     give_grant,
     may_be_taken_back,
+    require_answerable,
 )
 from rightcall.record.calls import call
 from rightcall.record.tables import Tables
@@ -222,7 +222,7 @@ def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said
         word = "denied" if approval.status == "denied" else "approved"
         raise AnswerError(f"{approval.by} has already {word} it, and an answer is given once")
     if not said.takes_back:
-        answerable(approval, now)
+        require_answerable(approval, now)
     if said.word == "approved":
         _check_shown(site, visitor, approval, said, now)
     hide = Redactor(site.store.key(), settings.audit.redact).value

@@ -24,7 +24,7 @@ from rightcall.console.page import Page, Site, look, number_of, one_line, read_f
 from rightcall.console.pages.live import link_to, unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
-from rightcall.executor.explain import Asked, Explanation, Served, explain, find_served, served_tools
+from rightcall.executor.explain import Explanation, Served, SupposedCall, explain, find_served, served_tools
 from rightcall.executor.question import time_left
 from rightcall.executor.toolbox import full_name
 from rightcall.hosts.hooks.wires import hosted
@@ -317,7 +317,7 @@ class Given(Struct, frozen=True):
 class Answered(Struct, frozen=True):
     """What `explain` says, or why it cannot."""
 
-    asked: Asked
+    asked: SupposedCall
     found: Explanation | None = None
     problem: str = ""
     advice: str = ""
@@ -332,8 +332,8 @@ async def show(request: Request) -> Response:
     """The call of a record that is named is filled in."""
     number = number_of(request.query_params.get("call"))
     if number is not None and (found := await look(request, lambda tables: call(tables, number))) is not None:
-        return await _show(request, Asked(found.caller, found.tool, _arguments(found)), None)
-    asked = Asked(_word(request, "caller") or DEFAULT_CALLER, _word(request, "tool"))
+        return await _show(request, SupposedCall(found.caller, found.tool, _arguments(found)), None)
+    asked = SupposedCall(_word(request, "caller") or DEFAULT_CALLER, _word(request, "tool"))
     return await _show(request, asked, None)
 
 
@@ -351,13 +351,13 @@ async def ask(request: Request) -> Response:
     form = await read_form(request, _MOST_FORM)
     written = form.one("arguments").strip()
     caller, tool = (unspelled(form.one(name).strip()) for name in ("caller", "tool"))
-    asked = Asked(caller or DEFAULT_CALLER, tool, written or None)
+    asked = SupposedCall(caller or DEFAULT_CALLER, tool, written or None)
     site = site_of(request)
     added = await asyncio.to_thread(added_policy, site.policy(), site.root)
     return await _show(request, asked, await _answered(site, asked, None if added is None else added.policy))
 
 
-async def _answered(site: Site, asked: Asked, added: Policy | None) -> Answered:
+async def _answered(site: Site, asked: SupposedCall, added: Policy | None) -> Answered:
     if not asked.tool:
         return Answered(asked, problem="Name a tool.")
     if not asked.caller.isprintable() or len(asked.arguments or "") > _LONGEST:
@@ -385,7 +385,7 @@ def _only_passed(tables: Tables, tool: str) -> bool:
     return bool(page_of_calls(tables, CallFilter(tool=tool, status="proxied"), limit=1).calls)
 
 
-def _explained(site: Site, asked: Asked, policy: Policy) -> Explanation:
+def _explained(site: Site, asked: SupposedCall, policy: Policy) -> Explanation:
     toolbox = site.bench.toolbox(policy, site.root)
     served = None if asked.tool in toolbox.tools else find_served(toolbox.policy, asked.tool, site.store)
     if (theirs := hosted(asked.tool).get(asked.caller)) is not None:
@@ -411,7 +411,7 @@ def _names(site: Site) -> list[str]:
 
 
 async def _show(
-    request: Request, asked: Asked, answered: Answered | None, problem: str = "", status: int = 200
+    request: Request, asked: SupposedCall, answered: Answered | None, problem: str = "", status: int = 200
 ) -> Response:
     site, period = site_of(request), period_of(request)
     now = site.store.clock.now()
@@ -494,7 +494,7 @@ def _source(rows: Iterable[str], rules: list[Ruled], redactor: Redactor) -> Iter
 async def revoke(request: Request) -> Response:
     """A person who may approve takes a grant back."""
     site, visitor = site_of(request), visitor_of(request)
-    asked = Asked(DEFAULT_CALLER, "")
+    asked = SupposedCall(DEFAULT_CALLER, "")
     if not visitor.may_approve:
         told = "You may look, but not revoke grants. Nothing was changed."
         return await _show(request, asked, None, told, 403)

@@ -66,10 +66,9 @@ def as_called(message: str, happened: Happened) -> str:
     """
     if not message or not happened.space or not happened.called:
         return message
-    from rightcall.base.text import escaped  # late: a call that passes says nothing
+    from rightcall.base.text import rename_hint  # late: a call that passes says nothing
 
-    tool, called = (f"⚠️ Invalid {escaped(name, 100)} call." for name in (happened.tool, happened.called))
-    return message.replace(tool, called, 1)
+    return rename_hint(message, happened.tool, happened.called)
 
 
 def tool_and_space(name: str, servers: Iterable[str] = ()) -> tuple[str, str]:

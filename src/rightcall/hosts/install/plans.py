@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from rightcall.base.files.guarded import plain_file
+from rightcall.base.files.guarded import plain_file, take_lock
 from rightcall.errors import ConfigError
 from rightcall.hosts.install.edits import NotReadable, block_of, hook_tables, read, read_toml, with_block, without_block
 from rightcall.hosts.install.hosts import (
@@ -47,7 +47,6 @@ from rightcall.hosts.install.places import (
     settings_file,
     text_of,
 )
-from rightcall.record.sqlite_tables import take_lock
 
 # ── manifest ──
 # What we installed where, so that it can be undone: one small file in the user's state folder, and a lock beside it.

@@ -15,12 +15,12 @@ from typing import Any, Final, Protocol
 from msgspec import json
 from msgspec.structs import replace
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, rename_hint
 from rightcall.executor.door import Door
 from rightcall.executor.messages import tell_passage, tell_waiting
 from rightcall.executor.passage import Passage
 from rightcall.executor.toolbox import full_name
-from rightcall.mcp.approvals import Approver, is_ours, read_answer
+from rightcall.mcp.approvals import Approver, Said, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
     MARK,
     NO_ANSWERS,
@@ -60,7 +60,6 @@ from rightcall.mcp.serving import Exchange
 from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow
 from rightcall.mcp.spans import tell_result, tell_tool
 from rightcall.mcp.upstream import Upstream
-from rightcall.mcp.wrap.calls import record_refusal
 from rightcall.policy.types import PAUSED
 
 # ── judgement ──
@@ -94,7 +93,7 @@ class Judging:
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
         caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
         since = self._door.telemetry.now()
-        ready = self._table.version, self._door.current.digest
+        ready = self._table.version, self._door.policy_as_seen.digest
         if self._ready.get((caller, space)) != ready:
             await self._made_ready(caller, space, ready)
         if len(bytes(exchange.line)) <= BIG:
@@ -109,7 +108,8 @@ class Judging:
         if exchange.span.is_live:
             tell_tool(exchange.span, self._table.wire(space, passage.name) or passage.name)
             tell_passage(exchange.span, passage, since, self._door.redactor)
-        return self._counted(passage)
+        self._count(passage.call)
+        return passage
 
     async def refuse_unknown(self, call: ToolCall, exchange: Exchange) -> None:
         """A call of a tool that no server has is recorded as well. It is no question for a person, whatever is allowed:
@@ -117,19 +117,25 @@ class Judging:
         if not self._door.offers(call.name, caller=exchange.caller):
             await self.judge_unknown(call, exchange)
             return
-        why, context = "no server has this tool", exchange.client.context
-        await asyncio.to_thread(record_refusal, self._door, "", call.name, why, context, exchange.caller)
-        self.recorded += 1
+        await self.refuse_unjudged(call.name, "no server has this tool", exchange)
 
     async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> Passage:
         """By which rule it is refused."""
-        return self._counted(
-            await self._door.ajudge(call.name, call.arguments, caller=exchange.caller, context=exchange.client.context)
+        caller, context = exchange.caller, exchange.client.context
+        passage = await self._door.ajudge(call.name, call.arguments, caller=caller, context=context)
+        self._count(passage.call)
+        return passage
+
+    async def refuse_unjudged(self, name: str, why: str, exchange: Exchange, space: str = "") -> None:
+        """Record the refusal of a call that is answered without a judgement."""
+        caller, context = exchange.caller, exchange.client.context
+        self._count(
+            await asyncio.to_thread(self._door.refuse_unjudged, name, why, space=space, caller=caller, context=context)
         )
 
-    def _counted(self, passage: Passage) -> Passage:
-        self.recorded += passage.call > 0
-        return passage
+    def _count(self, record: int) -> None:
+        """`record` is the record's number, 0 where the store could not take it."""
+        self.recorded += record > 0
 
     def _as_listed(self, passage: Passage, space: str) -> str:
         """What the model reads, with the tool called as it is in the client's list, which is all that the model can
@@ -139,10 +145,8 @@ class Judging:
         wire = self._table.wire(space, name)
         if wire is None:
             return passage.message
-        own, whole, listed = (escaped(one, 100) for one in (name, full_name(space, name), wire))
-        return passage.message.replace(f"Invalid {own} call.", f"Invalid {listed} call.", 1).replace(
-            f"'{whole}'", f"'{listed}'", 1
-        )
+        whole, listed = (escaped(one, 100) for one in (full_name(space, name), wire))
+        return rename_hint(passage.message, name, wire).replace(f"'{whole}'", f"'{listed}'", 1)
 
     async def _made_ready(self, caller: str, space: str, now: Ready) -> None:
         """The tools of one server for one caller; all calls that need them wait for the same work."""
@@ -214,7 +218,7 @@ class Calls:
             return await self._unknown(call, exchange)
         wrong = _mismatch(call, meant, exchange)
         if wrong is not None and self._door.offers(meant.entry.name, meant.entry.space, exchange.caller):
-            await self._record_mismatch(meant, wrong, exchange)
+            await self._judging.refuse_unjudged(meant.entry.name, wrong, exchange, meant.entry.space)
             raise Refused(HEADER_MISMATCH, wrong)
         if call.state is not None and call.state.startswith(MARK) and wrong is None:
             return await self._continued(call.state, call, meant, upstream, exchange)
@@ -285,7 +289,7 @@ class Calls:
         is_dry = passage.decision.kind == "dry_run"
         return _refused(passage.message, exchange) if not is_dry else _answer_text(passage.message, exchange)
 
-    async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
+    async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Answer | Said:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
         if passage.decision.rule.startswith("definition:") and not exchange.client.decides_for_all:
             return _refused(passage.message, exchange)
@@ -300,10 +304,6 @@ class Calls:
         tell_waiting(exchange.span, passage.approval or "", "answered", since, self._door.telemetry.now())
         word = read_answer(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
-
-    async def _record_mismatch(self, meant: Meant, wrong: str, exchange: Exchange) -> None:
-        space, context = meant.entry.space, exchange.client.context
-        await asyncio.to_thread(record_refusal, self._door, space, meant.entry.name, wrong, context, exchange.caller)
 
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
@@ -412,7 +412,7 @@ class Calls:
         def forget() -> None:
             self._door.ended(passage, ok=False, error=NO_ANSWERS)
 
-        digest = self._door.current.digest
+        digest = self._door.policy_as_seen.digest
 
         async def barred() -> Answer | None:
             again = await self._barred(digest, call, meant, exchange)

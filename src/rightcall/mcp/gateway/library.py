@@ -444,7 +444,7 @@ class Searching:
 
     def kind_of(self, name: str) -> Kind | None:
         """Which of the two is called. None where they are switched off; what a server has by such a name is its own."""
-        if not self._door.current.router.search:
+        if not self._door.policy_as_seen.router.search:
             return None
         for kind in _NAMES:
             ours = self.name_of(kind)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +16,8 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.base.telemetry.conventions import TOOL_ERROR
-from rightcall.errors import StoreError
-from rightcall.executor.calls import identity_now
 from rightcall.executor.lookups import Lookup
 from rightcall.executor.messages import error_content, tell_passage, tell_waiting
-from rightcall.executor.toolbox import full_name
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (
     ABOUT_ONE,
@@ -60,11 +56,9 @@ from rightcall.mcp.messages import (
     with_warning,
 )
 from rightcall.mcp.spans import CALL, tell_answer, tell_request, tell_result, tell_tool
-from rightcall.mcp.wrap.process import Ends, Listing, log
-from rightcall.policy.types import PAUSED, Decision
-from rightcall.record.admission import refuse
+from rightcall.mcp.wrap.process import Ends, Listing
+from rightcall.policy.types import PAUSED
 from rightcall.record.notes import remember_tools
-from rightcall.record.tables import CallBody
 
 if TYPE_CHECKING:
     from rightcall.base.telemetry import Span
@@ -319,34 +313,6 @@ class Tasks:
             self._end(task, Outcome(ok=False, error=EXPIRED))
 
 
-# ── refusals ──
-# The record of a call that could not even be judged, since nobody can say what it is.
-
-_UNKNOWN: Final = "(unknown)"
-"""A name that is no tool's may hold anything."""
-
-
-def record_refusal(
-    door: Door, space: str, name: str, why: str, context: str | None, caller: str | None = None
-) -> None:  # fmt: skip
-    """Under the tool's name where it is one of the server's; without its arguments, of which there may be two."""
-    caller = caller or door.caller
-    tool = full_name(space, name if door.gate(caller, space).catalog.get(name) is not None else _UNKNOWN)
-    digest = sha256(f"{tool}\0{why}".encode()).hexdigest()
-    body = CallBody(
-        caller=caller, tool=tool, params={}, digest=digest, decision="deny", rule="validation", context=context,
-        policy=door.policy.digest, wire=door.host, identity=identity_now(),
-    )  # fmt: skip
-    decision = Decision("deny", "validation", f"Validation failed: {why}")
-    at = door.store.clock.now()
-    try:
-        door.store.transact(
-            partial(refuse, caller=caller, digest=digest, decision=decision, body=body, at=at)
-        )  # fmt: skip
-    except StoreError as error:
-        log.warning("rightcall: a refusal could not be recorded: %s", error)
-
-
 # ── calls ──
 
 LISTING_SECONDS: Final = 10.0
@@ -404,7 +370,7 @@ class Calls:
         if known is None or call is None or call.ambiguous or not isinstance(call.name, str):
             code, why = _fault(known, call)
             if call is not None and isinstance(call.name, str):
-                record_refusal(self._door, self._space, call.name, why, self._context)
+                self._door.refuse_unjudged(call.name, why, space=self._space, context=self._context)
             self._ends.to_client(failure(NULL if known is None else message.id, code, why))
             return None
         if self.listing.holds(known) or self.questions.holds(known):
@@ -429,7 +395,7 @@ class Calls:
             self.tasks.asked(message)
             return line
         if began is None:  # nobody knows for what call
-            record_refusal(self._door, self._space, "", PAUSED.reason, self._context)
+            self._door.refuse_unjudged("", PAUSED.reason, space=self._space, context=self._context)
             self._ends.to_client(failure(message.id, INVALID_PARAMS, error_content(PAUSED.reason, PAUSED.hint)))
             return None
         passage = began.passage

@@ -22,8 +22,9 @@ from starlette.types import Message, Receive, Scope, Send
 from rightcall.base.http.answers import header_of
 from rightcall.mcp.gateway.forward import MARK, TASKS, names_in
 from rightcall.mcp.messages import HANDSHAKE, fields, header_text, mapping, read, value
-from rightcall.server.access import Entered, enter, entrance_of
-from rightcall.server.mcp import Endpoint, Gone, body_of, counts, plain
+from rightcall.record.tables import NO_IDENTITY
+from rightcall.server.access import Entered, Gone, body_of, enter, entrance_of, replayed
+from rightcall.server.mcp import Endpoint, counts, plain
 from rightcall.server.workers.frames import Frames, connected, listening
 
 _GO, _HEAD, _BODY, _START, _DATA, _END, _LEFT = b"g", b"q", b"b", b"s", b"d", b"z", b"l"
@@ -43,7 +44,7 @@ class _Asked(Struct, frozen=True, array_like=True):
     headers: list[tuple[bytes, bytes]]
     caller: str
     operator: bool
-    identity: tuple[str, str] = ("", "")
+    identity: tuple[str, str] = NO_IDENTITY
 
 
 class _Begun(Struct, frozen=True, array_like=True):
@@ -147,22 +148,13 @@ async def _owner_of_request(scope: Scope, receive: Receive) -> tuple[str, Receiv
         owner = owner_of(value(params.get("requestState", b"")))
         if not owner and method == _LISTEN:
             owner = _owner_of_tasks(mapping(value(params.get("notifications", b""))))
-    return owner, _replayed(body, receive)
+    return owner, replayed({"type": "http.request", "body": body}, receive)
 
 
 def _owner_of_tasks(wanted: Mapping[str, Any]) -> str:
     """Whoever listens for tasks hears of those of one worker: a client has all of its from the same, or listens
     twice."""
     return next((owner for one in names_in(wanted, TASKS) if (owner := owner_of(one))), "")
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return again
 
 
 class _Passed:
