@@ -21,6 +21,7 @@ _BEFORE = (
 )
 _EMAIL: Final = re.compile(
     rf"{_BEFORE}e-?mail address(es)?\b(?! (?:id|book|list|type|domain))|"
+    r"\W*(?:the )?e-?mail of (?:the|an?|your|each) (?!message|letter|thread)\w+(?=\s*(?:[.,;(]|$| to\b| who\b))|"
     r"\W*(?:the |an? )?\w+(?:'s|s'|’s) e-?mails?(?=\s*(?:[.,;(]|$))",
     re.IGNORECASE,
 )

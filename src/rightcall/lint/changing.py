@@ -18,19 +18,21 @@ _DAY = (
     rf"(?:\d{{4}}[-/]\d\d[-/]\d\d|\d{{1,2}}\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|"
     r"\d{1,2}[./]\d{1,2}[./]\d{4})"
 )
+_STAMP = rf"\w{{3}},? (?:{_MONTH} +\d{{1,2}}|\d{{1,2}} {_MONTH})"
 _CLOCK = r"\d{1,2}:\d\d"
 _DONE = r"generated|refreshed|updated|built|indexed|synced|synchronized|loaded|cached|fetched|started|connected"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _CHANGING: Final = re.compile(
     rf"\b(?:current|local|server|system|present) (?:UTC )?(?:date|time|day|date and time|date-?time|timestamp)"
     rf"(?: \([A-Z]{{2,4}}\))?\s?(?:is|:|=)\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
-    rf"\btoday(?:'s date)?(?: is|:)\s?(?:\w+day,? )?(?:the )?{_DAY}|\bit is now (?:{_DAY}|{_CLOCK})|"
+    rf"\btoday(?:'s date)?(?: is|:)\s?(?:\w+day,? )?(?:the )?{_DAY}|\b(?:it is now|now:) (?:{_DAY}|{_CLOCK}|{_STAMP})|"
     rf"\b(?:as of|{_DONE})(?: at| on|:)? {_DAY}[T ,]+(?:at )?{_CLOCK}|"
     rf"\b(?:seen|{_DONE})(?: about)? (?:\d+|an?|one) (?:seconds?|minutes?|hours?|days?) ago\b|"
     rf"\b(?:session|connection|instance|conversation|request|run)(?: ?id)?\b\W{{0,3}}"
     rf"(?:is )?(?:{_UUID}|[0-9a-f]{{20,64}})\b|"
     r"(?<![\w/])/(?:private/)?tmp/tmp[a-z0-9_]{6,}|(?<!\w)/var/folders/\w\w/\w+|\\Temp\\tmp\w{4,}|"
     r"\b(?:you have |with )?\d[\d,]* unread (?:messages?|mails?|emails?|notifications?)\b|"
+    r"\b\d[\d,]* \w+ (?:are|is) currently (?:online|open|active|available|running|connected|indexed|waiting|queued)\b|"
     r"\b(?:signed|logged) in as [\w.+-]+@[\w-]+\.\w+",
     re.IGNORECASE,
 )

@@ -34,7 +34,8 @@ _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
     r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
     r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
-    r"\b(?:options|choices|values|allowed|accepts|supports)(?: are)?(?=\s*[:=])|\bmust be either|\beither|"
+    r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
+    r"\b(?:allowed|supported) are\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
     r"\s*[:=]?\s*",
@@ -102,11 +103,22 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
-    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN)
+    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN) or _is_of_kinds(text)
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
     return []
+
+
+_FIRST_NOUN: Final = re.compile(
+    r"\W*(?:the |an? )?(?:[a-z-]+ ){0,2}?([a-z]+)(?= of\b|[,.:(]| \(| [–—-] )", re.IGNORECASE
+)
+
+
+def _is_of_kinds(text: str) -> bool:
+    """Whether a text begins with a word for something that has a few values: `Kind of the wrapping`."""
+    found = _FIRST_NOUN.match(text)
+    return found is not None and found[1].lower() in CHOSEN
 
 
 def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
@@ -166,8 +178,8 @@ _MEANS = r"(?:\s?=\s?|\s(?:[–—→-]|->|for|to|means?|gives?|returns?|if|when
 _MEANING = r"[^,;=\n\"'`|()]{2,80}?"
 _QUOTED_LEGEND: Final = re.compile(
     rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
-    rf"({QUOTED}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\s(?:or|and)\s)"
-    rf"(?:(?:use|pass)\s+)?{QUOTED}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
+    rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\s(?:or|and)\s)"
+    rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
     re.IGNORECASE,
 )
 """`Pass 'km' for kilometres, 'mi' for miles`"""
@@ -190,7 +202,7 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
     for found in _QUOTED_LEGEND.finditer(text):
         begins = not text[: found.start()].strip()
         if (chosen or begins) and not is_example(text, found.start(1)):
-            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_MEANS})", found[1], re.IGNORECASE)]
+            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_NOTE}{_MEANS})", found[1], re.IGNORECASE)]
             others = _OTHERS.search(text) or _ETC.search(found[1])
             yield told if _are_values(told) and not others else []
 
@@ -203,7 +215,8 @@ def _from(first: int, numbers: list[int]) -> list[int]:
 
 
 _HEADING: Final = re.compile(
-    r"(?:^|[.\n]\s*)(?:#+ |\*\*)?(?:the )?(?:supported|available|valid|allowed|possible|accepted|permitted) "
+    r"(?:^|[.\n]\s*)(?:#+ |\*\*)?(?:the )?"
+    r"(supported |available |valid |allowed |possible |accepted |permitted )?"
     r"((?:(?!of\b|for\b|in\b|with\b)[\w-]+ ){0,3}[\w-]+?)s?(?: are| values?(?: are)?)?\s?:(?:\*\*)?[ \t]*"
     rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*(?:(?::|=|–|—| -|\().{{0,200}})?(?=\n|$)){{2,39}}"
     rf"|{_list_of(_WORD)}(?=\s*(?:[.;]?\s*(?:\n|$)|\.\s)))",
@@ -216,20 +229,22 @@ _GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{_list_of(rf'(?:{QUOTED}|{_WO
 """A line whose values come behind the name of their group."""
 
 
-def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Each list of values in the text of a tool, with the words of its heading, the last in the singular."""
+def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]]]:
+    """Each list of values in the text of a tool, with the words of its heading in the singular, and whether the heading
+    says that these are the ones that count."""
     for found in _HEADING.finditer(text):
-        words = tuple(singular(word) for word in words_of(found[1]))
-        if found[2].startswith("\n"):
+        words = tuple(singular(word) for word in words_of(found[2]))
+        if found[3].startswith("\n"):
             closed = not _OPEN.match(text, found.end()) and not re.match(
                 r"\s*\n[ \t]*(?:[-*•]|\d[.)])", text[found.end() :]
             )
-            grouped = _GROUP.search(found[2])
-            values = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[2]) if closed and not grouped else []
+            grouped = _GROUP.search(found[3])
+            values = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[3]) if closed and not grouped else []
         else:
-            values = _checked(text, found.start(2), found.end(2), found[2], lead=True, sure=True)
-        if len(values) > 1 and _are_values(values):
-            yield words, values
+            values = _checked(text, found.start(3), found.end(3), found[3], lead=True, sure=True)
+        sure = found[1] is not None
+        if len(values) > 1 and _are_values(values) and (sure or "|" in found[3] or words[-1] in CHOSEN):
+            yield words, sure, values
 
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:

@@ -66,6 +66,7 @@ _FORMATS: Final = (
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
                         r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+                        r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip

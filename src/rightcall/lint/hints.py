@@ -88,15 +88,22 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
-    if hints.get("idempotentHint") is True and read_only is not True and verb in _REPEATS:
+    again = _AGAIN.search(tool.description)
+    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
         yield Hit(
             "RC807",
-            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
             "set it to false",
             (*place, "idempotentHint"),
         )
 
 
+_AGAIN: Final = re.compile(
+    r"\b(?:each|every) (?:further |new )?call (?:adds|creates|sends|takes|charges|appends|inserts|books|counts)\b|"
+    r"\bcalling (?:it|this)(?: tool)? (?:twice|again) (?:adds|creates|sends|takes|charges|appends|inserts|books)\b|"
+    r"\bnot idempotent\b",
+    re.IGNORECASE,
+)
 _READERS: Final = word_set("reader viewer inspector finder explorer lookup")
 _SAYS_READS: Final = re.compile(r"\bread[- ]?only\b|\b(?:no|without) side effects\b", re.IGNORECASE)
 _SAYS_ANY: Final = re.compile(
@@ -161,8 +168,8 @@ _IS_CHANGED: Final = re.compile(
 """What happens to things, wherever a text says it."""
 _CHANGES_THEM: Final = re.compile(
     rf"(?:\b(?:and|then) {_ADVERBS}(?:set|reset|delete|remove|clear|overwrite|erase|wipe)s?|"
-    r"^\W*(?:it )?(?:also )?(?:deletes|removes|clears|overwrites|erases|wipes|purges|resets|sends)) "
-    r"(?:it|them|the|all|any|each|every|old|existing)\b",
+    r"^\W*(?:it )?(?:also )?(?:deletes|removes|clears|overwrites|erases|wipes|purges|resets|"
+    r"sends|emails|publishes|uploads|cancels)) (?:it|them|the|all|any|each|every|old|existing)\b",
     re.IGNORECASE,
 )
 _IF_AT_ALL: Final = re.compile(
@@ -206,6 +213,11 @@ _FOR_GOOD: Final = re.compile(
 
 def _erased_for_good(text: str) -> str:
     """What a text says that its tool destroys."""
+    begins = re.match(
+        r"\W*(?:\w+ly )?((?:delete|erase|destroy|wipe|purge)s? (?:all|the|every|an?|any|one)\b)", text, re.I
+    )
+    if begins is not None and re.search(r"\bcannot be undone\b|\birreversibl|\bpermanent|\bfor good\b", text, re.I):
+        return begins[1]
     for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
         found = _FOR_GOOD.search(sentence)
         if found is not None and not _IF_AT_ALL.search(sentence[: found.start()]):

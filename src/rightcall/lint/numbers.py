@@ -35,6 +35,10 @@ _UPPER: Final = re.compile(
     rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
     re.IGNORECASE,
 )
+_UPPER_BEHIND: Final = re.compile(
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at most|or fewer|or less|maximum|max)\s*(?:[.,;)]|$))", re.IGNORECASE
+)
+"""`200 characters at most`"""
 _LOWER: Final = re.compile(
     rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
@@ -159,7 +163,7 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     page, at most 500 pages"). Otherwise the first that is told."""
     told = [
         _float(one[1])
-        for one in pattern.finditer(text)
+        for one in (*pattern.finditer(text), *(_UPPER_BEHIND.finditer(text) if side else ()))
         if _counts(argument.kind, text, one) and not _is_advice(text, one) and not _is_scaled(argument, text, one)
     ]
     given = _bound(argument.schema, _BOUNDS[argument.kind][side])

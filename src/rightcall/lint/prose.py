@@ -54,14 +54,14 @@ def check(tool: ToolView) -> Iterator[Hit]:
 _ONE_OF = (
     r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
     r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
-    r"(?:must be|can be|may be|should be)\s+(?:either )?(?=[`'\"]))"
+    r"(?:must be|can be|may be|should be|is either)\s+(?:either )?(?=[`'\"]))"
 )
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     """`level must be one of debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
+    for argument in tool.top[:60] if re.search(r"\bone of\b|\b(?:be|either) (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
@@ -69,9 +69,9 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 def _headed(tool: ToolView) -> Iterator[Hit]:
     """`Supported report types:` in the description of the tool, for the argument `report_type`."""
-    for words, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
+    for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
         meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
-        meant = meant or [one for one in tool.top if words[-1:] == (singular(one.name.lower()),)]
+        meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
         if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
             yield from _choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
@@ -190,7 +190,13 @@ _DEFAULT: Final = re.compile(
     r"(?=\s*(?:[.,;)(\]]|$|\n))",
     re.IGNORECASE,
 )
-_VALUE = r"(" + QUOTED + r"|-?\d[\d,]*(?:\.\d+)?|true|false)"
+_COUNTED_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS: Final = {word: number for number, word in enumerate(_COUNTED_WORDS.split())} | {
+    "twenty": 20,
+    "fifty": 50,
+}
+_STATES: Final = {"on": True, "enabled": True, "yes": True, "off": False, "disabled": False, "no": False}
+_VALUE = rf"({QUOTED}|-?\d[\d,]*(?:\.\d+)?|true|false|{'|'.join((*_NUMBER_WORDS, *_STATES))})"
 _NOT_GIVEN = (
     r"(?:omitted|left (?:out|empty|blank|off)|absent|missing|unset|"
     r"not (?:given|set|specified|provided|supplied|passed))"
@@ -199,7 +205,8 @@ _DEFAULT_TOO: Final = re.compile(
     rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? (?:the )?(?:(?!not\b|no\b)[a-z]+ )?{_VALUE}(?: [a-z]+){{0,2}} "
     r"(?:is|are|will be) (?:used|assumed|taken|returned|read|shown|listed|sent|applied|fetched|chosen|loaded)\b|"
     rf"(?<![\w.,-]){_VALUE}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?(?:given|specified|set|provided|"
-    rf"stated|otherwise)\b|(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN}))(?=\s*(?:[.,;)]|$|\n))",
+    rf"stated|otherwise)\b|(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN})|is the default|"
+    rf"is used (?:if|when|unless) [^.;\n]{{3,30}}?)(?=\s*(?:[.,;)]|$|\n))",
     re.IGNORECASE,
 )
 """`If omitted, 20 is used`; `20 unless given`"""
@@ -215,9 +222,9 @@ def default_in(text: str, argument: Argument) -> Any:
     quoted = word[0] in "'\"`"
     bare = word.strip("'\"`")
     if kind == "boolean":
-        return {"true": True, "false": False}.get(bare.lower(), NO_DEFAULT)
+        return {"true": True, "false": False, **_STATES}.get(bare.lower(), NO_DEFAULT)
     if kind in ("integer", "number"):
-        return _read_number(bare, kind)
+        return _read_number(str(_NUMBER_WORDS.get(bare.lower(), bare)), kind)
     if kind == "string" and bare.lower() not in (
         "null",
         "none",
@@ -461,7 +468,8 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     if argument.required and not _is_nullable(argument):
         found = _SAYS_OPTIONAL.match(text) or re.search(
-            r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
+            r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
+            r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
             r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|\bif omitted\b|"
             r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,
@@ -476,7 +484,8 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
     elif not argument.required and "default" not in argument.part:
         found = _SAYS_REQUIRED.match(text) or re.search(
-            r"\((?:required|mandatory)\)|\[required\]|\b(?:field|argument|parameter) is (?:always )?(?:required|"
+            r"\((?:required|mandatory)\)|\[required\]|(?<=[.;] )this is an? (?:required|mandatory) \w+\s*(?=[.;]|$)|"
+            r"\b(?:field|argument|parameter) is (?:always )?(?:required|"
             r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;,]\s*)(?:(?:it|this|this \w+) )?must "
             r"(?:always )?be (?:given|provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
             r"together|as|by))|(?<=[.;,] )(?:required|mandatory)(?=\s*(?:[.;!]|$))",

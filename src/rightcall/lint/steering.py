@@ -80,6 +80,13 @@ _HOLDS_SECRETS: Final = word_set(
 )
 
 
+_SAID: Final = re.compile(
+    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:said|wrote|written|typed|asked)(?: so far|"
+    r"\b[^.\n]{0,20}\bword for word)",
+    re.IGNORECASE,
+)
+
+
 def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
     yield tool.at("description"), tool.description[:MOST_TEXT]
     for one in tool.arguments:
@@ -106,6 +113,10 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     if puts is not None and _is_foreign(tool, puts):
         what = quote_text(puts[0].lstrip(".!?:; "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
+    said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
+    if said is not None:
+        asks = f"asks for the conversation: {quote_text(said[0])}"
+        yield Hit("RC708", asks, "ask for the one value that the tool needs", path)
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
@@ -141,6 +152,12 @@ _HARMS: Final = re.compile(
     r"(?:drop (?:table|database)|delete from|truncate |rm -r|curl |wget )",
     re.IGNORECASE,
 )
+_WHENEVER: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after)\b[^.\n]{0,20}?[`'\"]?\b([\w-]+)[`'\"]? is "
+    r"(?:called|used|invoked|run)[,:]? (?:you must |always |also )?"
+    r"(?:replace|set|add|append|change|redirect|copy|include|send|forward)\b",
+    re.IGNORECASE,
+)
 _EXAMPLE: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bexamples?:", re.IGNORECASE)
 
 
@@ -161,7 +178,8 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
     if _EXAMPLE.search(sentence):
         return False
     harms = _HARMS.search(sentence)
-    if harms is not None and harms[1] in others:
+    whenever = _WHENEVER.search(sentence)
+    if any(found is not None and found[1] in others for found in (harms, whenever)):
         return True
     return (
         _ADDRESS.search(sentence) is not None
