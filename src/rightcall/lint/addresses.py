@@ -42,6 +42,8 @@ _MESSAGE: Final = re.compile(
     r"\b(?:body|content|contents|message|text|draft|subject|reply|html|to send)\b", re.IGNORECASE
 )
 """An email that is a letter."""
+_NAMED: Final = re.compile(r"\b(?:from|sender|reply)\b", re.IGNORECASE)
+"""Who sends a mail is often written with a name: `Ann <ann@example.org>`."""
 
 
 def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
@@ -78,6 +80,8 @@ def _told(argument: Argument, text: str, many: bool) -> str:
     """The format that name or text tells; `many`: the text is about a list."""
     words = words_of(argument.name)
     mail, url = _EMAIL.match(text), _URL.match(text)
+    if (mail is not None or words[-1:] == ("email",)) and _NAMED.search(f"{' '.join(words)} {text}"):
+        return ""
     if mail is not None and many is bool(mail[1]):
         return "email"
     if url is not None and many is bool(url[1]):

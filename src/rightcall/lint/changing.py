@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rightcall.lint.choices import MOST_TEXT, is_example
+from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, quote_text
 
+MOST_TEXT: Final = 20_000
+"""Characters of a text that are read."""
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?"
 _DAY = (
     rf"(?:\d{{4}}[-/]\d\d[-/]\d\d|\d{{1,2}}\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|"
@@ -28,11 +30,13 @@ _CHANGING: Final = re.compile(
     rf"\btoday(?:'s date)?(?: is|:)\s?(?:\w+day,? )?(?:the )?{_DAY}|\b(?:it is now|now:) (?:{_DAY}|{_CLOCK}|{_STAMP})|"
     rf"\b(?:as of|{_DONE})(?: at| on|:)? {_DAY}[T ,]+(?:at )?{_CLOCK}|"
     rf"\b(?:seen|{_DONE})(?: about)? (?:\d+|an?|one) (?:seconds?|minutes?|hours?|days?) ago\b|"
-    rf"\b(?:session|connection|instance|conversation|request|run)(?: ?id)?\b\W{{0,3}}"
+    rf"\b(?:session|connection|instance|conversation|request|run)(?: ?(?:id|token|key))?\b\W{{0,3}}"
     rf"(?:is )?(?:{_UUID}|[0-9a-f]{{20,64}})\b|"
     r"(?<![\w/])/(?:private/)?tmp/tmp[a-z0-9_]{6,}|(?<!\w)/var/folders/\w\w/\w+|\\Temp\\tmp\w{4,}|"
     r"\b(?:you have |with )?\d[\d,]* unread (?:messages?|mails?|emails?|notifications?)\b|"
     r"\b\d[\d,]* \w+ (?:are|is) currently (?:online|open|active|available|running|connected|indexed|waiting|queued)\b|"
+    rf"(?:^|[.\n]\s*)date:\s\w+day,? {_DAY}|"
+    r"\bthere (?:are|is) (?:currently )?\d[\d,]* \w+[^.\n]{0,30}\b(?:right now|at the moment|currently)\b|"
     r"\b(?:signed|logged) in as [\w.+-]+@[\w-]+\.\w+",
     re.IGNORECASE,
 )

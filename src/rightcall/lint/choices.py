@@ -33,9 +33,9 @@ _BARE_LIST: Final = re.compile(_list_of(_WORD))
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
     r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
-    r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
+    r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
     r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
-    r"\b(?:allowed|supported) are\b|\bmust be either|\beither|"
+    r"\b(?:allowed|supported) are\b|\b(?:can|may|must) only be\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
     r"\s*[:=]?\s*",

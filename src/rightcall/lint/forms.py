@@ -79,7 +79,9 @@ _PATTERNS: Final = (
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
     ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
-    ("", re.compile(r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("", re.compile(r"\bphone number in (?:the )?international (?:format|form)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
+                    r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24-hour format\b", re.IGNORECASE)),

@@ -101,6 +101,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
 _AGAIN: Final = re.compile(
     r"\b(?:each|every) (?:further |new )?call (?:adds|creates|sends|takes|charges|appends|inserts|books|counts)\b|"
     r"\bcalling (?:it|this)(?: tool)? (?:twice|again) (?:adds|creates|sends|takes|charges|appends|inserts|books)\b|"
+    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on|with|at) (?:each|every) call\b|"
     r"\bnot idempotent\b",
     re.IGNORECASE,
 )
@@ -206,7 +207,7 @@ def _changed_by_text(text: str) -> str:
 _FOR_GOOD: Final = re.compile(
     rf"\b(?:permanently|irreversibly|irrevocably) {_ADVERBS}(?:erase|delete|destroy|remove|wipe|purge)[sd]?\b|"
     rf"\b(?:is|are|will be) {_ADVERBS}(?:erased|deleted|destroyed|wiped|purged)\b[^.\n]{{0,30}}\b(?:for good|forever|"
-    r"permanently|cannot be (?:undone|restored|recovered))\b",
+    r"permanently|cannot be (?:undone|restored|recovered))\b|\ball\b[^.\n]{0,30}\b(?:is|are) (?:lost|gone)\b",
     re.IGNORECASE,
 )
 

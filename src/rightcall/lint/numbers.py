@@ -31,7 +31,8 @@ _BETWEEN: Final = re.compile(
     re.IGNORECASE,
 )
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|"
+    rf"\bnot (?:be )?(?:more|greater|larger) than|"
     rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
     re.IGNORECASE,
 )

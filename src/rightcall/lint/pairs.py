@@ -94,6 +94,8 @@ def _may_be_one(left: str, right: str) -> bool:
     if joined(left) == joined(right):
         return False
     mine, theirs = words_of(left), words_of(right)
+    if (*mine, "id") == theirs or (*theirs, "id") == mine:
+        return True
     return {left, right} <= _OF_FILES or (
         abs(len(mine) - len(theirs)) == 1 and (mine[1:] == theirs or theirs[1:] == mine)
     )

@@ -197,15 +197,17 @@ _NUMBER_WORDS: Final = {word: number for number, word in enumerate(_COUNTED_WORD
 }
 _STATES: Final = {"on": True, "enabled": True, "yes": True, "off": False, "disabled": False, "no": False}
 _VALUE = rf"({QUOTED}|-?\d[\d,]*(?:\.\d+)?|true|false|{'|'.join((*_NUMBER_WORDS, *_STATES))})"
+_VALUE_OR_WORD = _VALUE.removesuffix(")") + r"|[a-z][\w-]{1,30})"
 _NOT_GIVEN = (
     r"(?:omitted|left (?:out|empty|blank|off)|absent|missing|unset|"
     r"not (?:given|set|specified|provided|supplied|passed))"
 )
 _DEFAULT_TOO: Final = re.compile(
     rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? (?:the )?(?:(?!not\b|no\b)[a-z]+ )?{_VALUE}(?: [a-z]+){{0,2}} "
-    r"(?:is|are|will be) (?:used|assumed|taken|returned|read|shown|listed|sent|applied|fetched|chosen|loaded)\b|"
-    rf"(?<![\w.,-]){_VALUE}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?(?:given|specified|set|provided|"
-    rf"stated|otherwise)\b|(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN})|is the default|"
+    r"(?:is|are|will be) (?:[a-z]+ed|taken|read|shown|sent|chosen)\b|"
+    rf"(?<![\w.,-]){_VALUE_OR_WORD}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?"
+    rf"(?:given|specified|set|provided|stated|otherwise)(?: otherwise| specified)?\b|"
+    rf"(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN})|is the default|"
     rf"is used (?:if|when|unless) [^.;\n]{{3,30}}?)(?=\s*(?:[.,;)]|$|\n))",
     re.IGNORECASE,
 )
@@ -309,7 +311,7 @@ _AS_LIST: Final = re.compile(
 )
 _AS_JSON: Final = re.compile(
     r"\W*(?:optional\W+)?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:string|text)|"
-    r"stringified (?:JSON|object|array))\b|"
+    r"stringified (?:JSON|object|array)|JSON (?:array|object|list) (?:as|in) (?:an? )?(?:string|text))\b|"
     r"[^.\n]{0,60}\bas (?:a )?JSON[- ]?(?:encoded )?string\b",
     re.IGNORECASE,
 )
@@ -385,6 +387,12 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistold(argument, "a list", "text with commas")
     elif kind in ("array", "object") and _AS_JSON.match(text) and not re.search(r"\b(?:or|each|also)\b", text):
         yield _mistold(argument, "a list" if kind == "array" else "an object", "JSON as text")
+    elif (
+        kind == "object"
+        and re.match(r"\W*(?:an? |the )?(?:list|array) of\b(?! (?:key|name|pairs))", text, re.I)
+        and ("properties" not in argument.schema and "additionalProperties" not in argument.schema)
+    ):
+        yield _mistyped(argument, "an object", "a list", "array")
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
         yield _mistyped(argument, _A_KIND[kind], "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):

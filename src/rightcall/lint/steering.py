@@ -23,13 +23,20 @@ _PRECEDES: Final = re.compile(
     r"(?! (?:in|of|from) this)|"
     r"\b(?:prefer|choose|use|pick) this (?:tool |one |function )?(?:over|above|before) (?:all|any|every)(?: of the)? "
     r"other|"
+    rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
     rf"\b(?:all |any )?other {_KIND}(?:tools?|functions?) (?:are|is|give|gives|return|returns) (?:\w+ )?(?:unreliable|"
     r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b",
     re.IGNORECASE,
 )
 _UNASKED: Final = re.compile(
     r"(?:^|[.!?:;,\n(]\s*|\b(?:and|you|please|must|should) )(?:do not|don't|never) (?:ask|wait|request|seek|prompt)\b"
-    r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b",
+    r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
+    r"\byou (?:do not|don't) need (?:the user's |any |the )?(?:consent|permission|approval|confirmation)\b|"
+    r"\b(?:ignore|disregard) (?:what|anything|everything|whatever) the (?:user|human|person) "
+    r"(?:says|asks|wants|wrote)\b|"
+    r"\b(?:you (?:may|can|should|must)|(?:allow|authori[sz]e)s? you to) (?:skip|bypass|ignore) (?:all |any |the )?"
+    r"(?:safety|security|approval) (?:checks?|rules|policies|prompts?)\b|"
+    r"\bwithout (?:mentioning|telling|saying) (?:it|this|that|so|anything)\b",
     re.IGNORECASE,
 )
 
@@ -87,6 +94,13 @@ _SAID: Final = re.compile(
 )
 
 
+_SENDS_EACH: Final = re.compile(
+    r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
+    r"[^.\n]{0,40}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)",
+    re.IGNORECASE,
+)
+
+
 def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
     yield tool.at("description"), tool.description[:MOST_TEXT]
     for one in tool.arguments:
@@ -113,6 +127,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     if puts is not None and _is_foreign(tool, puts):
         what = quote_text(puts[0].lstrip(".!?:; "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
+    each = _SENDS_EACH.search(text)
+    if each is not None:
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
     if said is not None:
         asks = f"asks for the conversation: {quote_text(said[0])}"
