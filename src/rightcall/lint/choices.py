@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.findings import word_set
 
 MOST_TEXT: Final = 2_000
@@ -33,8 +33,9 @@ _BARE_LIST: Final = re.compile(_list_of(_WORD))
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
     r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
-    r"(?: (?:values?|options?|choices|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
-    r"\b(?:options|choices|values|allowed|accepts|supports)(?: are)?(?=\s*[:=])|\bmust be either|\beither|"
+    r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
+    r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
+    r"\b(?:allowed|supported) are\b|\b(?:can|may|must) only be\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
     r"\s*[:=]?\s*",
@@ -69,8 +70,9 @@ _ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _EXAMPLE: Final = re.compile(
-    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|usual|"
-    r"(?:good|bad) (?:examples?|values?|choices?|names?|ones?)|similar to|sample|suggested|recommended)\b",
+    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|"
+    r"usual|(?:good|bad)(?=\s*(?::|values?\b|choices?\b|options?\b|ones?\b|names?\b|quer|search))|similar to|sample|"
+    r"suggested|recommended)(?!\w)",
     re.IGNORECASE,
 )
 _OPEN: Final = re.compile(
@@ -101,11 +103,22 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
-    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN)
+    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN) or _is_of_kinds(text)
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
     return []
+
+
+_FIRST_NOUN: Final = re.compile(
+    r"\W*(?:the |an? )?(?:[a-z-]+ ){0,2}?([a-z]+)(?= of\b|[,.:(]| \(| [–—-] )", re.IGNORECASE
+)
+
+
+def _is_of_kinds(text: str) -> bool:
+    """Whether a text begins with a word for something that has a few values: `Kind of the wrapping`."""
+    found = _FIRST_NOUN.match(text)
+    return found is not None and found[1].lower() in CHOSEN
 
 
 def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
@@ -119,7 +132,6 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
         ):
             yield _checked(text, found.start(), found.end(), found[0])
-    yield _each_for(text) if chosen else []
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
@@ -133,8 +145,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
         ):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
-        below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
-        yield below if _are_values(below) and not _OTHERS.search(text, found.end()) else []
+        yield _told_below(text, found)
     bullets = [*_BULLETS.finditer(text)]
     told = [one[1] for one in bullets]
     yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
@@ -144,22 +155,96 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1]:
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+    bare = _BARE_BULLETS.fullmatch(text) if chosen else None
+    if bare is not None:
+        yield _told_below(text, bare)
+    yield from _legends(text, chosen)
 
 
-_EACH_FOR: Final = re.compile(
-    rf"(?:^|[.:]\s+)(?:pass|use|give|send|set(?: it)? to) ({QUOTED}) (?:for|to) [^'\"`\n]{{2,80}}"
-    rf"(?:[,;.] (?:and |or |use |pass )*{QUOTED} (?:for|to) [^'\"`\n]{{2,80}}){{1,9}}$",
+_BARE_BULLETS: Final = re.compile(
+    rf"[^\n]{{0,120}}:[ \t]*((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*){{2,39}})\s*"
+)
+"""A heading, and one value in each of the lines below."""
+
+
+def _told_below(text: str, found: re.Match[str]) -> list[str]:
+    """The values of a list with one in each line."""
+    below = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[1])
+    open_ended = is_example(text, found.start(1)) or _NOT_ALL.search(text[: found.start(1)])
+    return below if _are_values(below) and not open_ended and not _OTHERS.search(text, found.end()) else []
+
+
+_MEANS = r"(?:\s?=\s?|\s(?:[–—→-]|->|for|to|means?|gives?|returns?|if|when)\s)"
+_MEANING = r"[^,;=\n\"'`|()]{2,80}?"
+_QUOTED_LEGEND: Final = re.compile(
+    rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
+    rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\s(?:or|and)\s)"
+    rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
     re.IGNORECASE,
 )
-"""`Pass "metric" for Celsius, "imperial" for Fahrenheit`"""
+"""`Pass 'km' for kilometres, 'mi' for miles`"""
+_BARE_ENTRY = rf"{_WORD}(?:\s?=\s?|\s(?:[–—→-]|->)\s){_MEANING}"
+_BARE_LEGEND: Final = re.compile(
+    rf"(?:[^.:\n]{{0,60}}:\s+)?({_BARE_ENTRY}(?:[,;]\s*(?:or |and )?{_BARE_ENTRY}){{1,19}})\s*\.?\s*"
+)
+"""`km = kilometres, mi = miles`: the whole text"""
 
 
-def _each_for(text: str) -> list[str]:
-    found = _EACH_FOR.search(text.strip())
-    if found is None or _OTHERS.search(text) or is_example(text, found.start(1)):
-        return []
-    values = [one[1:-1] for one in re.findall(QUOTED, found[0])]
-    return values if _are_values(values) else []
+def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
+    """The values of a text that tells what each of them means. Numbers must follow each other from zero or one on."""
+    whole = _BARE_LEGEND.fullmatch(text)
+    if whole is not None:
+        told = re.findall(rf"(?:^|[,;]\s*(?:or |and )?)({_WORD})(?=\s?=|\s(?:[–—→-]|->)\s)", whole[1])
+        numbers = [int(one) for one in told if re.fullmatch(r"\d{1,2}", one)]
+        counted = not numbers or (len(numbers) == len(told) and numbers in (_from(0, numbers), _from(1, numbers)))
+        plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
+        yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
+    for found in _QUOTED_LEGEND.finditer(text):
+        begins = not text[: found.start()].strip()
+        if (chosen or begins) and not is_example(text, found.start(1)):
+            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_NOTE}{_MEANS})", found[1], re.IGNORECASE)]
+            others = _OTHERS.search(text) or _ETC.search(found[1])
+            yield told if _are_values(told) and not others else []
+
+
+_ETC: Final = re.compile(r"\betc\b|\.\.\.|…")
+
+
+def _from(first: int, numbers: list[int]) -> list[int]:
+    return list(range(first, first + len(numbers)))
+
+
+_HEADING: Final = re.compile(
+    r"(?:^|(?<=[.\n])[ \t]{0,12})(?:#+ |\*\*)?(?:the )?"
+    r"(supported |available |valid |allowed |possible |accepted |permitted )?"
+    r"((?:(?!of\b|for\b|in\b|with\b)[\w-]+ ){0,3}[\w-]+?)s?(?: are| values?(?: are)?)?\s?:(?:\*\*)?[ \t]*"
+    rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*(?:(?::|=|–|—| -|\().{{0,200}})?(?=\n|$)){{2,39}}"
+    rf"|{_list_of(_WORD)}(?=\s*(?:[.;]?\s*(?:\n|$)|\.\s)))",
+    re.IGNORECASE,
+)
+"""`Supported report types:` in the text of a tool, and the values."""
+
+
+_GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{_list_of(rf'(?:{QUOTED}|{_WORD})', r',[ ]?(?:or |and )?')}[ \t]*\.?$")
+"""A line whose values come behind the name of their group."""
+
+
+def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]]]:
+    """Each list of values in the text of a tool, with the words of its heading in the singular, and whether the heading
+    says that these are the ones that count."""
+    for found in _HEADING.finditer(text):
+        words = tuple(singular(word) for word in words_of(found[2]))
+        if found[3].startswith("\n"):
+            closed = not _OPEN.match(text, found.end()) and not re.match(
+                r"\s*\n[ \t]*(?:[-*•]|\d[.)])", text[found.end() :]
+            )
+            grouped = _GROUP.search(found[3])
+            values = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[3]) if closed and not grouped else []
+        else:
+            values = _checked(text, found.start(3), found.end(3), found[3], lead=True, sure=True)
+        sure = found[1] is not None
+        if len(values) > 1 and _are_values(values) and (sure or "|" in found[3] or words[-1] in CHOSEN):
+            yield words, sure, values
 
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:

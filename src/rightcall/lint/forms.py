@@ -66,6 +66,7 @@ _FORMATS: Final = (
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
                         r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+                        r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
@@ -78,7 +79,9 @@ _PATTERNS: Final = (
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
     ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
-    ("", re.compile(r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+    ("", re.compile(r"\bphone number in (?:the )?international (?:format|form)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
+                    r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24-hour format\b", re.IGNORECASE)),
@@ -98,12 +101,41 @@ _PATTERNS: Final = (
 )  # fmt: skip
 
 
+_LETTERS = r"(?:(?:capital|upper-?case|lower-?case|small|latin) )?letters?|capitals"
+_DIGITS = r"digits?|numbers?|numerals"
+_SIGNS: Final = {"hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#"}
+_IN_WORDS: Final = re.compile(
+    rf"(?:{_LETTERS}|{_DIGITS}|prefix|year),? (?:then |and |followed by )?(?:an?|one) ({'|'.join(_SIGNS)})"
+    rf"(?:,? (?:then|and(?: then)?|followed by|plus))? (?:an? |the |[\w-]+ )?(?:{_LETTERS}|{_DIGITS})\b|"
+    rf"\b(?:one|two|three|four|five|six|[1-9]) (?:{_LETTERS}),? (?:and|then|followed by) "
+    rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?:digits|numbers)\b",
+    re.IGNORECASE,
+)
+"""`two letters, a hyphen and six digits`"""
+
+
+def _told_in_words(argument: Argument, text: str) -> str:
+    """The words that tell how a value is made up, where its examples are made up so."""
+    found = _IN_WORDS.search(text)
+    if found is None or re.search(
+        r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", text, re.IGNORECASE
+    ):
+        return ""
+    sign = _SIGNS.get((found[1] or "").lower(), "")
+    return found[0] if all(sign in one for one in shown_texts(argument, text)) else ""
+
+
 _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\b", re.IGNORECASE)
 """What follows is said of parts of the value."""
 
 
 def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
     """`calls`: the description of the tool, whose examples pass values too."""
+    words = _told_in_words(argument, text) if is_free(argument) else ""
+    if words:
+        told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(words)}"
+        yield Hit("RC303", told, _PATTERN_ADVICE, argument.path)
+        return
     if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:

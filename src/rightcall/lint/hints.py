@@ -46,8 +46,21 @@ def check(tool: ToolView) -> Iterator[Hit]:
     if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
         verb = ""  # `cli_install` that tells how to install: a noun
     read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    told = list[Hit]()
     if read_only is True and not _only_reads(words, tool.description):
-        yield from _contradicted(tool, words, verb)
+        told = [*_contradicted(tool, words, verb)]
+        yield from told
+    if read_only is True and not told and words[-1:] and words[-1] not in _READERS:
+        aside = _changed_by_text(tool.description)
+    else:
+        aside = ""
+    if aside:
+        yield Hit(
+            "RC801",
+            f"`readOnlyHint` is true, and the description says {quote_text(aside)}",
+            "set it to false, or correct the description",
+            (*place, "readOnlyHint"),
+        )
     if read_only is True and destructive is True:
         yield Hit(
             "RC803",
@@ -55,10 +68,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "keep the one that is right",
             (*place, "destructiveHint"),
         )
-    elif destructive is False and read_only is not True and verb in _DELETES:
+    elif destructive is False and read_only is not True and (verb in _DELETES or _erased_for_good(tool.description)):
+        says = verb if verb in _DELETES else _erased_for_good(tool.description)
         yield Hit(
             "RC802",
-            f"`destructiveHint` is false, and {quote_name(tool.name)} says {quote_text(verb)}",
+            f"`destructiveHint` is false, and {quote_name(tool.name)} says {quote_text(says)}",
             "set it to true",
             (*place, "destructiveHint"),
         )
@@ -74,15 +88,23 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
-    if hints.get("idempotentHint") is True and read_only is not True and verb in _REPEATS:
+    again = _AGAIN.search(tool.description)
+    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
         yield Hit(
             "RC807",
-            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
+            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
             "set it to false",
             (*place, "idempotentHint"),
         )
 
 
+_AGAIN: Final = re.compile(
+    r"\b(?:each|every) (?:further |new )?call (?:adds|creates|sends|takes|charges|appends|inserts|books|counts)\b|"
+    r"\bcalling (?:it|this)(?: tool)? (?:twice|again) (?:adds|creates|sends|takes|charges|appends|inserts|books)\b|"
+    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on|with|at) (?:each|every) call\b|"
+    r"\bnot idempotent\b",
+    re.IGNORECASE,
+)
 _READERS: Final = word_set("reader viewer inspector finder explorer lookup")
 _SAYS_READS: Final = re.compile(r"\bread[- ]?only\b|\b(?:no|without) side effects\b", re.IGNORECASE)
 _SAYS_ANY: Final = re.compile(
@@ -150,6 +172,72 @@ def _contradicted(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator
             "set it to false, or correct the description",
             place,
         )
+
+
+_ADVERBS = r"(?:(?:then|also|first|both|\w+ly) ){0,2}"
+_IS_CHANGED: Final = re.compile(
+    rf"\b(?:is|are|will be|gets?) {_ADVERBS}(?:overwritten|removed|deleted|erased|replaced|wiped|purged|emptied|"
+    r"cleared|reset|sent(?! (?:by|from)\b)|set (?:back )?to\b)",
+    re.IGNORECASE,
+)
+"""What happens to things, wherever a text says it."""
+_CHANGES_THEM: Final = re.compile(
+    rf"(?:\b(?:and|then) {_ADVERBS}(?:set|reset|delete|remove|clear|overwrite|erase|wipe)s?|"
+    r"^\W*(?:it )?(?:also )?(?:deletes|removes|clears|overwrites|erases|wipes|purges|resets|"
+    r"sends|emails|publishes|uploads|cancels)) (?:it|them|the|all|any|each|every|old|existing)\b",
+    re.IGNORECASE,
+)
+_IF_AT_ALL: Final = re.compile(
+    r"\b(?:that|which|who|whose|when|if|whether|once|unless|until|after|before|where|because|since|why|how|what|not|"
+    r"never|no|without|would|could|can|may|might|must|should|previously|already|recently|only|cannot|"
+    r"(?:from|in) (?:the )?(?:output|result|response|answer|returned)|dry[- ]run|preview|simulat\w*|example|e\.?g)\b",
+    re.IGNORECASE,
+)
+"""Before or behind it: said of what is read, or of another time."""
+_OF_RESULT: Final = re.compile(
+    r"\b(?:results?|output|response|answer|duplicates?|whitespace|markup|tags|characters|lines|fields?|values?|columns?|"
+    r"prefix|suffix|spaces|accents|quotes|units|images?|ads|boilerplate|scripts?|noise|markdown|html|null|nulls|limit|"
+    r"cursor|default|request|query)\b",
+    re.IGNORECASE,
+)
+"""What a reading tool drops from its own answer."""
+
+
+def _changed_by_text(text: str) -> str:
+    """What a text says in passing that its tool does to things; empty where nothing, or where it denies it. Of a tool
+    that begins with reading, only what it does itself counts: `Returns the counter and sets it to zero`."""
+    if _SAYS_READS.search(text):
+        return ""
+    reads = _TELLS_READS.match(text) is not None
+    for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
+        found = _CHANGES_THEM.search(sentence)
+        if found is None or _IF_AT_ALL.search(sentence[: found.start()]):
+            found = None if reads or _IF_AT_ALL.search(sentence) else _IS_CHANGED.search(sentence)
+        if found is not None and not _OF_RESULT.search(sentence):
+            return sentence[max(0, found.start() - 24) : found.end()].split(" ", found.start() > 24)[-1]
+    return ""
+
+
+_FOR_GOOD: Final = re.compile(
+    rf"\b(?:permanently|irreversibly|irrevocably) {_ADVERBS}(?:erase|delete|destroy|remove|wipe|purge)[sd]?\b|"
+    rf"\b(?:is|are|will be) {_ADVERBS}(?:erased|deleted|destroyed|wiped|purged)\b[^.\n]{{0,30}}\b(?:for good|forever|"
+    r"permanently|cannot be (?:undone|restored|recovered))\b|\ball\b[^.\n]{0,30}\b(?:is|are) (?:lost|gone)\b",
+    re.IGNORECASE,
+)
+
+
+def _erased_for_good(text: str) -> str:
+    """What a text says that its tool destroys."""
+    begins = re.match(
+        r"\W*(?:\w+ly )?((?:delete|erase|destroy|wipe|purge)s? (?:all|the|every|an?|any|one)\b)", text, re.I
+    )
+    if begins is not None and re.search(r"\bcannot be undone\b|\birreversibl|\bpermanent|\bfor good\b", text, re.I):
+        return begins[1]
+    for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
+        found = _FOR_GOOD.search(sentence)
+        if found is not None and not _IF_AT_ALL.search(sentence[: found.start()]):
+            return found[0]
+    return ""
 
 
 def _tells_verb(text: str, verb: str) -> bool:

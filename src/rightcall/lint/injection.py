@@ -50,6 +50,8 @@ _ORDERS: Final = re.compile(
 )
 _SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
 """How to present a result: `never show raw JSON to the user`."""
+_TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\"`“‘]")
+"""The end of one quotation and the beginning of the next: nobody says the words between them in one breath."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
     r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
@@ -231,7 +233,10 @@ _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    orders = next((one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0])), None)
+    orders = next(
+        (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
+        None,
+    )
     orders = orders or _ELSEWHERE.search(text)
     if orders is not None:
         yield Hit(
@@ -350,8 +355,12 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     return True
 
 
+_PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid_\w+\.pub\b")
+
+
 def _takes(text: str) -> str:
-    """The piece of a text that reads a secret and hands it on."""
+    """The piece of a text that reads a secret and hands it on. A public key is none."""
+    text = _PUBLIC_KEY.sub("", text)
     sends = _SENDS.search(text) or _CONTENTS.search(text)
     if sends is not None:
         return sends[0]
@@ -378,10 +387,7 @@ def _is_order(text: str, at: int) -> bool:
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Tools that a text names and that no list has, and orders about the calls of another one."""
-    compound = {tool.name for tool in tools if "_" in tool.name or "-" in tool.name}
-    for tool in tools:
-        yield from ((tool, hit) for hit in _redirects(tool, compound))
+    """Tools that a text names and that no list has."""
     values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
     known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
     for tool in tools:
@@ -402,31 +408,6 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
                     tool.at("description"),
                 ),
             )
-
-
-_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+")
-_FOR_EXAMPLE: Final = re.compile(r"\be\.?g\b|(?<![.@\w-])example\b(?!\.)|@example\.", re.IGNORECASE)
-_TOO: Final = re.compile(
-    r"\b(?:also|as well|instead|bcc|cc|copy|copies|forward|redirect|always|must|have to|has to|additionally)\b",
-    re.IGNORECASE,
-)
-
-
-def _redirects(tool: ToolView, names: set[str]) -> Iterator[Hit]:
-    """A text that sends what another tool does to an address: `mails of send_mail must also go to a@b.c`."""
-    for path, text in _prose(tool):
-        for found in _ADDRESS.finditer(text):
-            start = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()), found.start() - 200)
-            sentence = re.split(r"\.\s|\n", text[max(0, start + 1) : found.end() + 100])[0]
-            named = names.intersection(re.findall(r"[\w-]+", sentence)) - {tool.name}
-            if named and _TOO.search(sentence) and not _FOR_EXAMPLE.search(sentence):
-                yield Hit(
-                    "RC704",
-                    f"sends what {join_names(sorted(named))} does elsewhere: {quote_text(found[0])}",
-                    "remove it; if the server is not yours, do not use it",
-                    path,
-                )
-                return
 
 
 def _endings(name: str) -> Iterator[str]:

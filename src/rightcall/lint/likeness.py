@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Final
+from unicodedata import normalize
 
 from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
@@ -48,7 +49,7 @@ _SHORT_TEXT = """
     usr=user cust=customer qty=quantity amt=amount nm=name dt=date frm=from txt=text addr=address cfg=config
     mgr=manager acct=account acc=account txn=transaction inv=invoice dept=department emp=employee pwd=password
     passwd=password tel=phone cnt=count idx=index lvl=level grp=group prm=parameter flg=flag qry=query srch=search
-    trm=term loc=location cty=city ctry=country lang=language fp=file_path fn=file_name fname=file_name
+    trm=term loc=location cty=city ctry=country lang=language fp=file_path fpath=file_path fn=file_name fname=file_name
     lname=last_name dob=date_of_birth ph=phone stat=status sts=status typ=type svc=service req=request
     resp=response hdr=header pkg=package ver=version upd=update del=delete calc=calculate temp=temperature
     wt=weight ht=height len=length sz=size clr=color bg=background btn=button tgt=target dst=destination
@@ -61,11 +62,18 @@ _SHORT: Final = {short: long.replace("_", " ") for short, long in (pair.split("=
 """Abbreviations, and the words that models write for them."""
 _SURE: Final = word_set(
     "usr cust qty amt nm frm acct txn pwd cnt qry srch trm flg prm hdr subj rcpt recip attch sched clr sz cty "
-    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst"
+    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst fpath"
 )
 """Those that one alone is enough of."""
+_TYPED: Final = {
+    "cmd": "command", "msg": "message", "desc": "description", "num": "number", "img": "image", "doc": "document",
+    "dir": "directory", "ref": "reference", "src": "source", "q": "query", "addr": "address", "expr": "expression",
+}  # fmt: skip
+"""Abbreviations that everybody knows, and that models write out all the same once a type is added to them."""
+_POSTAL: Final = word_set("street town city postal zip house recipient customer delivery")
 _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
+_FILES: Final = word_set("file files path folder directory document")
 _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
@@ -105,7 +113,7 @@ def _tool_name(tool: ToolView) -> Iterator[Hit]:
             if over
             else "has characters that OpenAI and Anthropic refuse"
         )
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64]
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", _in_ascii(name)).strip("_")[:64]
         yield Hit(
             "RC102",
             f"{quote_name(name)} {'is ' if over else ''}{why}",
@@ -117,6 +125,15 @@ def _tool_name(tool: ToolView) -> Iterator[Hit]:
         yield Hit("RC102", f"Gemini refuses {quote_name(name)}: it must begin with a letter", "rename it", place)
     if words and (says_nothing(name) or all(word in _NOTHING or word.isdigit() or len(word) == 1 for word in words)):
         yield Hit("RC103", f"{quote_name(name)} does not say what the tool does", "name it by verb and object", place)
+
+
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o",
+                                 "æ": "ae", "ł": "l"})  # fmt: skip
+
+
+def _in_ascii(name: str) -> str:
+    """A name with plain letters for those with marks: `straße` as `strasse`."""
+    return normalize("NFKD", normalize("NFC", name).translate(_UMLAUTS)).encode("ascii", "ignore").decode() or name
 
 
 def _siblings(tool: ToolView) -> Iterator[Hit]:
@@ -234,7 +251,7 @@ def _one_letter_apart(left: str, right: str) -> bool:
 def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     name = argument.name
     if argument.depth == 0 and not _KEY.fullmatch(name) and not tool.ruled:
-        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("_")[:64]
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", _in_ascii(name)).strip("_")[:64]
         yield Hit(
             "RC116",
             f"Anthropic refuses the argument {quote_name(name)}",
@@ -271,9 +288,12 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):
         return
-    long = _LETTERS.get(name) if argument.kind == "string" and not re.search(told, tool.description) else None
+    told_of = words_of(argument.description)
+    letter = "path" if name == "p" and not _FILES.isdisjoint(told_of) else _LETTERS.get(name)
+    long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
-    long = long or (None if says_nothing(name) or arrival else _written_out(name))
+    postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
+    long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
     if long is not None:
         yield Hit(
             "RC113",
@@ -288,6 +308,10 @@ def _written_out(name: str) -> str | None:
     words = words_of(name)
     if _HUNGARIAN.fullmatch(name) and not is_word("".join(words[:1])):
         return "_".join(words[1:])
+    if len(words) == 2 and words[0] in _TYPED and words[1] in ("str", "txt"):
+        return _TYPED[words[0]]
+    if len(words) == 2 and words[0] == "dt" and words[1].isdigit():
+        return f"date_{words[1]}"
     unknown = [word for word in words if word in _SHORT and word not in _KNOWN]
     consonants = [
         word for word in words

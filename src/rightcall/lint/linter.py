@@ -9,15 +9,33 @@ from typing import Final
 from msgspec import Struct
 
 from rightcall.catalog.tidy import as_schema
-from rightcall.lint import hints, history, injection, likeness, lists, prose, providers, schemas, wording
+from rightcall.lint import (
+    changing,
+    hints,
+    history,
+    injection,
+    likeness,
+    lists,
+    pairs,
+    prose,
+    providers,
+    schemas,
+    steering,
+    wording,
+)
 from rightcall.lint.definitions import Document, Lines, ToolView
 from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules
 
-_TOOLS: Final = {"RC1": likeness, "RC2": wording, "RC3": prose, "RC4": schemas, "RC6": lists, "RC7": injection,
-                 "RC8": hints}  # fmt: skip
-"""Each group by the beginning of its rules' ids."""
-_LISTS: Final = {"RC1": likeness, "RC2": wording, "RC4": schemas, "RC6": lists, "RC7": injection}
+_TOOLS: Final = (
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}), (schemas, {"RC4"}), (lists, {"RC6"}),
+    (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (hints, {"RC8"}), (changing, {"RC9"}),
+)  # fmt: skip
+"""Each group with how the ids of its rules begin."""
+_LISTS: Final = (
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}),
+    (injection, {"RC7"}), (steering, {"RC1", "RC7"}),
+)  # fmt: skip
 
 
 class Choice(Struct, frozen=True):
@@ -74,13 +92,13 @@ def _is_seen(tool: ToolView) -> bool:
 def _hits(document: Document, tools: Sequence[ToolView], choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
     wanted = choice.families()
     for tool in tools:
-        for family, group in _TOOLS.items():
-            for hit in group.check(tool) if family in wanted else ():
+        for group, families in _TOOLS:
+            for hit in group.check(tool) if families & wanted else ():
                 yield tool, hit
         for hit in providers.check(tool, choice.providers) if "RC5" in wanted else ():
             yield tool, hit
-    for family, group in _LISTS.items():
-        if family in wanted:
+    for group, families in _LISTS:
+        if families & wanted:
             yield from group.check_list(tools)
     yield from lists.check_again(document)
     yield from history.check_history(tools, choice.misnamings)

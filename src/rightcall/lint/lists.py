@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.base.text import estimate
 from rightcall.lint.definitions import Document, ToolView
-from rightcall.lint.findings import Hit, join_names
+from rightcall.lint.findings import Hit, join_names, quote_text
 
 DEAR_TOOL: Final = 1_500
 """Tokens of one definition from which on it is told."""
 LARGE_TOOL: Final = 600
 DEAR_LIST: Final = 20_000
 MANY_TOOLS: Final = 40
+VERY_MANY_TOOLS: Final = 80
 MOST_TOOLS: Final = 128
+LONG_DESCRIPTION: Final = 800
+"""Tokens of the description of a tool from which on it is told."""
+_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 4, 60, 400
+"""Tools that share a text, its tokens, and what it costs to repeat it, from which on it is told."""
 
 
 def cost_of(tool: ToolView) -> int:
@@ -30,6 +36,13 @@ def check(tool: ToolView) -> Iterator[Hit]:
     if tokens > DEAR_TOOL:
         yield Hit(
             "RC601", f"about {tokens:,} tokens in every request", "shorten it, or split the tool", tool.at("name")
+        )
+    elif (told := estimate(tool.description)) > LONG_DESCRIPTION:
+        yield Hit(
+            "RC606",
+            f"the description takes about {told:,} tokens in every request",
+            "shorten it to what a model needs to choose and call the tool",
+            tool.at("description"),
         )
     elif tokens > LARGE_TOOL:
         yield Hit(
@@ -48,8 +61,35 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         )
     if len(tools) > MOST_TOOLS:
         yield None, Hit("RC603", f"{len(tools)} tools; OpenAI takes {MOST_TOOLS}", "offer fewer tools")
+    elif len(tools) > VERY_MANY_TOOLS:
+        yield None, Hit("RC607", f"{len(tools)} tools in one list", "offer fewer tools, or group them into servers")
     elif len(tools) > MANY_TOOLS:
         yield None, Hit("RC604", f"{len(tools)} tools in one list", "offer fewer tools, or group them into servers")
+    yield from _repeated(tools)
+
+
+def _repeated(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """The same sentences in the descriptions of many tools."""
+    users: dict[str, list[ToolView]] = {}
+    for tool in tools:
+        for piece in dict.fromkeys(re.split(r"\n+|(?<=[.!?])\s+", tool.description)):
+            if len(piece) >= _SHORTEST_PIECE:
+                users.setdefault(piece.strip(), []).append(tool)
+    shared: dict[tuple[int, ...], list[str]] = {}
+    for piece, those in users.items():
+        if len(those) >= _REPEATED_TOOLS:
+            shared.setdefault(tuple(one.number for one in those), []).append(piece)
+    for numbers, pieces in shared.items():
+        tokens = sum(map(estimate, pieces))
+        again = tokens * (len(numbers) - 1)
+        if tokens >= _REPEATED_PIECE and again >= _REPEATED_SUM:
+            told = (
+                f"{len(numbers)} tools repeat the same {tokens:,} tokens, {again:,} too many: {quote_text(pieces[0])}"
+            )
+            yield None, Hit("RC608", told, "tell it once, in the instructions of the server")
+
+
+_SHORTEST_PIECE: Final = 24
 
 
 def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:

@@ -26,14 +26,20 @@ MOST_DESCRIPTION: Final = 8_000
 _NUMBER = r"`?(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)`?"
 _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
-    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]",
+    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
+    rf"(?:^|[.;,]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=\s*(?:[.;]?\s*$|\.\s))",
     re.IGNORECASE,
 )
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|\bnot more than|"
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|"
+    rf"\bnot (?:be )?(?:more|greater|larger) than|"
     rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
     re.IGNORECASE,
 )
+_UPPER_BEHIND: Final = re.compile(
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at most|or fewer|or less|maximum|max)\s*(?:[.,;)]|$))", re.IGNORECASE
+)
+"""`200 characters at most`"""
 _LOWER: Final = re.compile(
     rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
@@ -155,7 +161,9 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
     page, at most 500 pages"). Otherwise the first that is told."""
     told = [
-        _float(one[1]) for one in pattern.finditer(text) if _bounds(argument, text, one) and not _is_advice(text, one)
+        _float(one[1])
+        for one in (*pattern.finditer(text), *(_UPPER_BEHIND.finditer(text) if side else ()))
+        if _bounds(argument, text, one) and not _is_advice(text, one)
     ]
     given = _bound(argument.schema, _BOUNDS[argument.kind][side])
     return given if given in told else next(iter(told), None)

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import words_of
-from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, is_example
+from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.addresses import find_address
+from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, headed_choices, is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
@@ -27,16 +28,19 @@ from rightcall.lint.samples import given_values
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from _chosen_of(tool)
+    yield from _headed(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
             yield from _choices(argument, text, tool)
             yield from _numbered(argument, text)
-            yield from find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])
+            forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
+            yield from forms
             yield from find_range(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)
+            yield from () if forms else find_address(argument, tool)
         yield from find_unit(argument, text, tool)
         if argument.required and "default" in argument.part and not tool.is_strict:
             yield Hit(
@@ -50,25 +54,26 @@ def check(tool: ToolView) -> Iterator[Hit]:
 _ONE_OF = (
     r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
     r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
-    r"(?:must be|can be|may be|should be)\s+(?:either )?(?=[`'\"]))"
+    r"(?:must be|can be|may be|should be|is either)\s+(?:either )?(?=[`'\"]))"
 )
-
-
-_SUPPORTED: Final = re.compile(r"\b(?:supported|allowed|valid|available|possible|accepted|permitted)", re.IGNORECASE)
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if _SUPPORTED.search(text) else ():
-        words = r"[ _-]?".join(map(re.escape, words_of(argument.name)))
-        found = re.search(rf"{_SUPPORTED.pattern} {words}s?(?= ?:)", text, re.IGNORECASE)
-        if words and found is not None and not choices_in(argument.description, argument.name):
-            yield from _choices(argument, f"Allowed values{text[found.end() :]}", tool)
-    for argument in tool.top[:60] if re.search(r"\bone of\b|\bbe (?:either )?[`'\"]", text) else ():
+    for argument in tool.top[:60] if re.search(r"\bone of\b|\b(?:be|either) (?:either )?[`'\"]", text) else ():
         found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
+
+
+def _headed(tool: ToolView) -> Iterator[Hit]:
+    """`Supported report types:` in the description of the tool, for the argument `report_type`."""
+    for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
+        meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
+        meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
+        if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
+            yield from _choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
 _NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
@@ -185,28 +190,43 @@ _DEFAULT: Final = re.compile(
     r"(?=\s*(?:[.,;)(\]]|$|\n))()",
     re.IGNORECASE,
 )
-_VALUE = QUOTED + r"|\d{1,9}(?:\.\d+)?|true|false"
-_UNLESS: Final = re.compile(
-    rf"(?:^|[;,.(]\s*)({_VALUE}) (?:unless|if not) (?:given|set|specified|told otherwise|stated otherwise)\b|"
-    rf"\b(?:if|when) (?:omitted|left out|not (?:given|set|specified|provided)), ({_VALUE}) (?:is|will be) used\b",
+_COUNTED_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS: Final = {word: number for number, word in enumerate(_COUNTED_WORDS.split())} | {
+    "twenty": 20,
+    "fifty": 50,
+}
+_STATES: Final = {"on": True, "enabled": True, "yes": True, "off": False, "disabled": False, "no": False}
+_VALUE = rf"({QUOTED}|-?\d[\d,]*(?:\.\d+)?|true|false|{'|'.join((*_NUMBER_WORDS, *_STATES))})"
+_VALUE_OR_WORD = _VALUE.removesuffix(")") + r"|[a-z][\w-]{1,30})"
+_NOT_GIVEN = (
+    r"(?:omitted|left (?:out|empty|blank|off)|absent|missing|unset|"
+    r"not (?:given|set|specified|provided|supplied|passed))"
+)
+_DEFAULT_TOO: Final = re.compile(
+    rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? (?:the )?(?:(?!not\b|no\b)[a-z]+ )?{_VALUE}(?: [a-z]+){{0,2}} "
+    r"(?:is|are|will be) (?:[a-z]+ed|taken|read|shown|sent|chosen)\b|"
+    rf"(?<![\w.,-]){_VALUE_OR_WORD}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?"
+    rf"(?:given|specified|set|provided|stated|otherwise)(?: otherwise| specified)?\b|"
+    rf"(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN})|is the default|"
+    rf"is used (?:if|when|unless) [^.;\n]{{3,30}}?)(?=\s*(?:[.,;)]|$|\n))",
     re.IGNORECASE,
 )
-"""`50 unless given`, `if omitted, 1 is used`"""
+"""`If omitted, 20 is used`; `20 unless given`"""
 _MISSING: Final = object()
 
 
 def default_in(text: str, argument: Argument) -> Any:
     """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
-    found = _DEFAULT.search(text[:MOST_TEXT]) or _UNLESS.search(text[:MOST_TEXT])
+    found = _DEFAULT.search(text[:MOST_TEXT]) or _DEFAULT_TOO.search(text[:MOST_TEXT])
     if found is None:
         return NO_DEFAULT
-    word, kind = found[1] or found[2], argument.kind
+    word, kind = next(one for one in found.groups() if one), argument.kind
     quoted = word[0] in "'\"`"
     bare = word.strip("'\"`")
     if kind == "boolean":
-        return {"true": True, "false": False}.get(bare.lower(), NO_DEFAULT)
+        return {"true": True, "false": False, **_STATES}.get(bare.lower(), NO_DEFAULT)
     if kind in ("integer", "number"):
-        return _read_number(bare, kind)
+        return _read_number(str(_NUMBER_WORDS.get(bare.lower(), bare)), kind)
     if kind == "string" and bare.lower() not in (
         "null",
         "none",
@@ -275,7 +295,24 @@ _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
     r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
-    r"\W*(?:the )?(?:page number|index of)\b",
+    r"\W*(?:the )?(?:page number|index of)\b|\W*how many\b",
+    re.IGNORECASE,
+)
+_IS_EPOCH: Final = re.compile(
+    r"(?:\W*(?:[\w-]+ ){0,4}|[^.\n]{0,60}\()(?:(?:milli)?seconds since (?:the )?(?:unix )?epoch|"
+    r"(?:unix|epoch) (?:time(?:stamp)?|(?:milli)?seconds)\b(?: in (?:milli)?seconds)?)\W*(?:\.|\)|$)",
+    re.IGNORECASE,
+)
+"""A moment as a number."""
+_AS_LIST: Final = re.compile(
+    r"\bcomma[- ](?:separated|delimited) (?:list|string|values|names|ids|text)\b|\w,? separated by commas\b|"
+    r"\((?:comma|semicolon)[- ](?:separated|delimited)\)|\bas (?:a )?comma[- ]separated\b",
+    re.IGNORECASE,
+)
+_AS_JSON: Final = re.compile(
+    r"\W*(?:optional\W+)?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:string|text)|"
+    r"stringified (?:JSON|object|array)|JSON (?:array|object|list) (?:as|in) (?:an? )?(?:string|text))\b|"
+    r"[^.\n]{0,60}\bas (?:a )?JSON[- ]?(?:encoded )?string\b",
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
@@ -334,11 +371,9 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
     elif kind == "string" and plain:
         if _AS_TEXT.search(text):
             return
-        if (
-            _IS_NUMBER.match(text)
-            and not _others(argument, text)
-            and (not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text))
-        ):
+        counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
+        moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
+        if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
             yield _mistyped(argument, "text", "a number", "integer")
         elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
@@ -348,19 +383,22 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
         ):
             yield _mistyped(argument, "text", "a list", "array")
+    elif kind == "array" and _AS_LIST.search(text) and not re.search(r"\b(?:or|each|also|items?)\b", text):
+        yield _mistold(argument, "a list", "text with commas")
+    elif kind in ("array", "object") and _AS_JSON.match(text) and not re.search(r"\b(?:or|each|also)\b", text):
+        yield _mistold(argument, "a list" if kind == "array" else "an object", "JSON as text")
+    elif (
+        kind == "object"
+        and re.match(r"\W*(?:an? |the )?(?:list|array) of\b(?! (?:key|name|pairs))", text, re.I)
+        and ("properties" not in argument.schema and "additionalProperties" not in argument.schema)
+    ):
+        yield _mistyped(argument, "an object", "a list", "array")
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
-        yield _mistyped(argument, f"a {kind}", "a list", "array")
+        yield _mistyped(argument, _A_KIND[kind], "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
-        yield _mistyped(argument, f"a {kind}", "text", "string")
+        yield _mistyped(argument, _A_KIND[kind], "text", "string")
     elif kind in ("integer", "number") and _IS_FLAG.match(text):
-        yield _mistyped(argument, f"a {kind}", "true or false", "boolean")
-    elif kind == "array" and (separated := _SEPARATED.match(text)) and not _SINGLE_TOO.search(text):
-        yield Hit(
-            "RC306",
-            f"{quote_name(argument.name)} is an array in the schema and {quote_text(separated[0])} in the text",
-            "say `list of`: one entry for each value",
-            argument.path,
-        )
+        yield _mistyped(argument, _A_KIND[kind], "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
 
@@ -383,6 +421,19 @@ def _others(argument: Argument, text: str) -> bool:
         one.lower() for one in choices_in(text, argument.name)
     }
     return bool(quoted - {"true", "false", "yes", "no"})
+
+
+_A_KIND: Final = {"integer": "an integer", "number": "a number", "boolean": "a boolean"}
+
+
+def _mistold(argument: Argument, given: str, told: str) -> Hit:
+    """The schema is right, and the text tells of another way to write the value."""
+    return Hit(
+        "RC306",
+        f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
+        "correct the text",
+        argument.path,
+    )
 
 
 def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
@@ -431,9 +482,10 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     if argument.required and not _is_nullable(argument):
         found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
-            r"[.;]\s*optional\s*(?:[.;]|$)|\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
-            r"\bcan be omitted\b|"
-            r"\bmay be omitted\b|\bif omitted\b",
+            r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
+            r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
+            r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|\bif omitted\b|"
+            r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,
             re.IGNORECASE,
         )
@@ -446,14 +498,18 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
     elif not argument.required and "default" not in argument.part:
         found = _SAYS_REQUIRED.match(text) or re.search(
-            r"\((?:required|mandatory)\)|\[required\]|\b(?:field|argument|parameter) is (?:always )?(?:required|"
-            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;]\s*)(?:(?:it|this|this \w+) )?must "
-            r"(?:always )?be (?:provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|together|as|"
-            r"by))",
+            r"\((?:required|mandatory)\)|\[required\]|(?<=[.;] )this is an? (?:required|mandatory) \w+\s*(?=[.;]|$)|"
+            r"\b(?:field|argument|parameter) is (?:always )?(?:required|"
+            r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;,]\s*)(?:(?:it|this|this \w+) )?must "
+            r"(?:always )?be (?:given|provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
+            r"together|as|by))|(?<=[.;,] )(?:required|mandatory)(?=\s*(?:[.;!]|$))",
             text,
             re.IGNORECASE,
         )
-        if found is None or _OF_PART.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]):
+        if found is None or IS_CASE.search(text[: found.start()]):
+            return
+        alone = text[: found.start()].endswith(". ") and found[0].lower() in ("required", "mandatory")
+        if not alone and _OF_PART.search(text[: found.start()]):
             return
         near = text[max(0, found.start() - 40) : found.end() + 40]
         if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE) and not _is_one_case(text, found):

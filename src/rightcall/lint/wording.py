@@ -8,7 +8,6 @@ from typing import Final
 
 from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
-from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import MOST_TEXT, documented, find_bare
 from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
@@ -103,30 +102,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _act(tool)
     yield from find_bare(tool)
     yield from _copied(tool)
-    yield from _momentary(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
-
-
-_MOMENT: Final = re.compile(
-    r"\b(?:current|today'?s) (?:date|time|day)(?: and time)?(?: is|:) ?\(?(?:\w+, ?)?\d{4}-\d\d-\d\d|"
-    r"\b(?:today is|it is now) (?:\w+, ?)?\d{4}-\d\d-\d\d|"
-    r"\b(?:refreshed|updated|synced|indexed|generated|started) \d{1,4} (?:second|minute|hour)s? ago\b|"
-    r"\b(?:current )?session(?: id)?(?: is|:)? ?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
-    re.IGNORECASE,
-)
-
-
-def _momentary(tool: ToolView) -> Iterator[Hit]:
-    """What was true when the list was sent: the next list is another one."""
-    found = _MOMENT.search(tool.description[:MOST_TEXT])
-    if found is not None and not is_example(tool.description, found.start()):
-        yield Hit(
-            "RC215",
-            f"the description tells of the moment: {quote_text(found[0])}",
-            "return it from a tool",
-            tool.at("description"),
-        )
 
 
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")

@@ -1,0 +1,94 @@
+"""RC302 for addresses: an argument whose name or text says plainly that the value is an email address or a URL.
+
+A text that allows anything else beside it, a part of one, or several in one text promises nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.choices import MOST_TEXT
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, quote_name, quote_text
+from rightcall.lint.forms import fits_format, is_free
+from rightcall.lint.samples import passed_texts, shown_texts
+
+_BEFORE = (
+    r"\W*(?:optional\W{1,3})?(?:(?!of\b|to\b|for\b|in\b|by\b|with\b|from\b|on\b|at\b|use\b|if\b)[\w'’:/-]{1,20} ){0,4}"
+)
+_EMAIL: Final = re.compile(
+    rf"{_BEFORE}e-?mail address(es)?\b(?! (?:id|book|list|type|domain))|"
+    r"\W*(?:the )?e-?mail of (?:the|an?|your|each) (?!message|letter|thread)\w+(?=\s*(?:[.,;(]|$| to\b| who\b))|"
+    r"\W*(?:the |an? )?\w+(?:'s|s'|’s) e-?mails?(?=\s*(?:[.,;(]|$))",
+    re.IGNORECASE,
+)
+_URL: Final = re.compile(
+    rf"{_BEFORE}UR[LI](s)?\b(?![- ](?:path|slug|structure|pattern|prefix|suffix|parameter|template|fragment|key|name|"
+    r"encod|safe|query|segment|id\b|title|scheme|component|part\b|handle|alias|friendly))",
+    re.IGNORECASE,
+)
+_OTHERWISE: Final = re.compile(
+    r"\b(?:or|either|and/or|comma|separated|partial|relative|domain|slug|pattern|wildcard|regex|glob|template|placeholder|"
+    r"substring|contain\w*|filter\w*|search\w*|match\w*|look ?up|empty|blank|null|usually|typically|namespace|jdbc|"
+    r"bare|localhost|file|paths?|git|repo\w*|clone|ssh|base|data:|connection|database|endpoint|username|"
+    r"alias|identifier|ids?)\b|/\s?(?:name|id|path)\b|<[^>\s]+>|[{*]",
+    re.IGNORECASE,
+)
+"""The value may be something else, or several addresses, or a part of one."""
+_MESSAGE: Final = re.compile(
+    r"\b(?:body|content|contents|message|text|draft|subject|reply|html|to send)\b", re.IGNORECASE
+)
+"""An email that is a letter."""
+_NAMED: Final = re.compile(r"\b(?:from|sender|reply)\b", re.IGNORECASE)
+"""Who sends a mail is often written with a name: `Ann <ann@example.org>`."""
+
+
+def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    """An email address or a URL that nothing but the name or the text tells."""
+    several = argument.kind == "array"
+    inner = argument.item.get("description")
+    text = inner if several and isinstance(inner, str) and inner else argument.description
+    text = text[:MOST_TEXT]
+    if (
+        not text.strip()
+        or not is_free(argument)
+        or tool.is_strict
+        or _OTHERWISE.search(f"{argument.description[:MOST_TEXT]} {text}")
+    ):
+        return
+    kind = _told(argument, text, several and text == argument.description)
+    if not kind:
+        return
+    calls = passed_texts(argument, tool.description[:MOST_TEXT])
+    if not all(fits_format(one, kind) for one in (*shown_texts(argument, text), *calls)):
+        return
+    yield Hit(
+        "RC302",
+        f"only the text says that {quote_name(argument.name)} is {_WORDS[kind]}: {quote_text(text)}",
+        f'add "format": "{kind}"{" to `items`" if several else ""}',
+        argument.path,
+    )
+
+
+_WORDS: Final = {"email": "an email address", "uri": "a URL"}
+
+
+def _told(argument: Argument, text: str, many: bool) -> str:
+    """The format that name or text tells; `many`: the text is about a list."""
+    words = words_of(argument.name)
+    mail, url = _EMAIL.match(text), _URL.match(text)
+    if (mail is not None or words[-1:] == ("email",)) and _NAMED.search(f"{' '.join(words)} {text}"):
+        return ""
+    if mail is not None and many is bool(mail[1]):
+        return "email"
+    if url is not None and many is bool(url[1]):
+        return "uri"
+    if mail is not None or url is not None:
+        return ""
+    last = words[-1] if words else ""
+    if (last == ("emails" if many else "email") or words[-2:] == ("email", "address")) and not _MESSAGE.search(text):
+        return "email"
+    return "uri" if last == ("urls" if many else "url") and not {"base", "path", "repo", "git"} & {*words} else ""

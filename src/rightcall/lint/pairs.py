@@ -1,0 +1,110 @@
+"""RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from rightcall.gate.repair.words import joined, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, Steps, quote_name, word_set
+
+_MOST_TOOLS = 400
+"""Tools of one list that are compared each with each."""
+_MOST_SIBLINGS = 80
+
+# ── the two sides of one thing, in one tool ──
+
+_SIDES_TEXT = (
+    "old/new from/to source/target source/destination src/dst src/dest start/end begin/end min/max first/last "
+    "before/after left/right input/output in/out sender/receiver parent/child primary/secondary first/second"
+)
+_SIDES: Final = frozenset(frozenset(pair.split("/")) for pair in _SIDES_TEXT.split())
+_FULL_TEXT = (
+    "str=string txt=text msg=message dir=directory num=number dt=date ts=timestamp fpath=path loc=location "
+    "addr=address acct=account val=value idx=index img=image doc=document desc=description ref=reference"
+)
+_FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    groups: dict[Steps, list[Argument]] = {}
+    for argument in tool.arguments:
+        groups.setdefault(argument.path[:-1], []).append(argument)
+    for group in groups.values():
+        yield from _uneven(group[:_MOST_SIBLINGS])
+
+
+def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
+    """`old_text` and `new_txt`: one word tells the sides apart, and another is short in one of them."""
+    for one, other in combinations(group, 2):
+        mine, theirs = words_of(one.name), words_of(other.name)
+        if len(mine) != len(theirs) or len(mine) < 2 or one.kind != other.kind:
+            continue
+        apart = [pair for pair in zip(mine, theirs, strict=True) if pair[0] != pair[1]]
+        rest = [pair for pair in apart if frozenset(pair) not in _SIDES]
+        if len(apart) == 2 and len(rest) == 1 and len({_FULL.get(word, word) for word in rest[0]}) == 1:
+            long = max(rest[0], key=len)
+            yield Hit(
+                "RC121", f"{quote_name(one.name)} beside {quote_name(other.name)}",
+                f"write {quote_name(long)} in both", other.path,
+            )  # fmt: skip
+
+
+# ── one thing, in two tools ──
+
+_OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
+_TELLING = 4
+"""Words of a description that can be compared."""
+_Told = tuple[tuple[str, ...], ToolView]
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """One thing that two tools describe in the same words and call by different names."""
+    users: dict[tuple[str, str], list[_Told]] = {}
+    for tool in tools[:_MOST_TOOLS]:
+        for one in tool.top:
+            words = words_of(one.description[:400])
+            if len(words) >= _TELLING and one.kind:
+                users.setdefault((one.name, one.kind), []).append((words, tool))
+    for left, right in combinations(users, 2):
+        if left[1] == right[1] and _may_be_one(left[0], right[0]):
+            usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
+            yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
+
+
+def _called_otherwise(
+    name: str, mine: list[_Told], usual: str, theirs: list[_Told]
+) -> Iterator[tuple[ToolView | None, Hit]]:
+    if {tool.number for _, tool in mine} & {tool.number for _, tool in theirs}:
+        return  # one tool has both: they are two things
+    for words, tool in mine:
+        other = next((one for others, one in theirs if _say_the_same(words, others)), None)
+        if other is not None:
+            yield tool, Hit(
+                "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
+                f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
+            )  # fmt: skip
+            return
+
+
+def _may_be_one(left: str, right: str) -> bool:
+    """Names of files, or the same words with one more before them: `id` and `user_id`."""
+    if joined(left) == joined(right):
+        return False
+    mine, theirs = words_of(left), words_of(right)
+    if (*mine, "id") == theirs or (*theirs, "id") == mine:
+        return True
+    return {left, right} <= _OF_FILES or (
+        abs(len(mine) - len(theirs)) == 1 and (mine[1:] == theirs or theirs[1:] == mine)
+    )
+
+
+def _say_the_same(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """The same words, but for one verb: `File to read, below the root` and `File to write, below the root`."""
+    if words == others:
+        return True
+    apart = [at for at, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]]
+    alike = len(words) == len(others) >= _TELLING + 2 and len(apart) == 1
+    return alike and words[apart[0] - 1 : apart[0]] == ("to",)

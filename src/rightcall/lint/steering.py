@@ -1,0 +1,206 @@
+"""RC702, RC703, RC704 and RC118 once more: claims of precedence, orders about the calls of other tools, the classical
+order in other languages, and words written with look-alike letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rightcall.base.letters import latin
+from rightcall.gate.repair.words import is_word, words_of
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.findings import Hit, Steps, quote_text, word_set
+
+MOST_TEXT: Final = 20_000
+_REMOVE: Final = "remove it; if the server is not yours, do not use it"
+
+# ── precedence ──
+
+_KIND = r"(?:[\w-]+ ){0,3}"
+_PRECEDES: Final = re.compile(
+    rf"\b(?:never|do not|don't) (?:use|call|choose|pick|trust|rely on) (?:any |an)?other {_KIND}(?:tools?|functions?)\b"
+    r"(?! (?:in|of|from) this)|"
+    r"\b(?:prefer|choose|use|pick) this (?:tool |one |function )?(?:over|above|before) (?:all|any|every)(?: of the)? "
+    r"other|"
+    rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
+    rf"\b(?:all |any )?other {_KIND}(?:tools?|functions?) (?:are|is|give|gives|return|returns) (?:\w+ )?(?:unreliable|"
+    r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b",
+    re.IGNORECASE,
+)
+_UNASKED: Final = re.compile(
+    r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
+    r"(?:ask|wait|request|seek|prompt)\b"
+    r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
+    r"\byou (?:do not|don't) need (?:the user's |any |the )?(?:consent|permission|approval|confirmation)\b|"
+    r"\b(?:ignore|disregard) (?:what|anything|everything|whatever) the (?:user|human|person) "
+    r"(?:says|asks|wants|wrote)\b|"
+    r"\b(?:you (?:may|can|should|must)|(?:allow|authori[sz]e)s? you to) (?:skip|bypass|ignore) (?:all |any |the )?"
+    r"(?:safety|security|approval) (?:checks?|rules|policies|prompts?)\b|"
+    r"\bwithout (?:mentioning|telling|saying) (?:it|this|that|so|anything)\b",
+    re.IGNORECASE,
+)
+
+# ── other languages ──
+
+_PAIRS: Final = (
+    (r"ignorieren?|vergiss|vergessen sie|missachte", r"(?:vorher|bisher|vor|früher|ob|vorangegangen)(?:ig)?e\w*",
+     r"anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben"),
+    (r"ignore[zr]?|oublie[zr]?", r"précédent\w*|antérieur\w*|ci-dessus", r"instructions?|consignes|règles|directives"),
+    (r"ignor[ae]|ignorad|olvid[ae]", r"anteriores|previas|previos", r"instrucciones|reglas|órdenes|indicaciones"),
+    (r"ignora|ignorate|dimentica", r"precedenti|anteriori", r"istruzioni|regole|indicazioni"),
+    (r"ignore|ignora|esqueça|desconsidere", r"anteriores|prévias", r"instruções|regras|orientações"),
+    (r"negeer|vergeet", r"vorige|eerdere|voorgaande|bovenstaande", r"instructies|opdrachten|regels|aanwijzingen"),
+    (r"zignoruj|ignoruj|zapomnij", r"poprzedni\w*|wcześniejsz\w*|powyższ\w*", r"instrukcj\w*|polece\w*|zasad\w*"),
+    (r"игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?", r"предыдущ\w*|прежн\w*|вышеуказанн\w*",
+     r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
+    (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
+)  # fmt: skip
+_FOREIGN: Final = re.compile(
+    "|".join(
+        rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b"
+        for verb, before, what in _PAIRS
+    )
+    + r"|(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)"
+    r"[^。\n]{0,8}(?:指令|指示|说明|說明|提示|规则|規則|命令)"
+    r"|(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"
+    r"|(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"
+    r"|\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"
+    r"|\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"
+    r"|\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"
+    r"|\bno (?:se )?lo (?:digas|diga|menciones) al usuario",
+    re.IGNORECASE,
+)
+"""`Ignore all previous instructions`, and `say nothing to the user`."""
+
+# ── secrets into an argument ──
+
+_PUTS: Final = re.compile(
+    r"(?:^|[.!?:;\n]\s{0,9}|\b(?:please|must|then|also|always|and|should) )"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place)\b[^.\n]{0,40}\b(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
+    r"passwords?|(?:access|auth|session|bearer) tokens?|credentials|cookies)\b[^.\n]{0,20}?\b(?:in|into|as|to) "
+    r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
+    re.IGNORECASE,
+)
+_HOLDS_SECRETS: Final = word_set(
+    "key keys token tokens secret secrets password passwords credential credentials auth authorization env environment "
+    "variables vars headers header cookie cookies config configuration settings login"
+)
+
+
+_SAID: Final = re.compile(
+    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:said|wrote|written|typed|asked)(?: so far|"
+    r"\b[^.\n]{0,20}\bword for word)",
+    re.IGNORECASE,
+)
+
+
+_SENDS_EACH: Final = re.compile(
+    r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
+    r"[^.\n]{0,40}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)",
+    re.IGNORECASE,
+)
+
+
+def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
+    yield tool.at("description"), tool.description[:MOST_TEXT]
+    for one in tool.arguments:
+        yield (*one.path, "description"), one.description[:MOST_TEXT]
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    told: set[str] = set()
+    for path, text in _texts(tool):
+        for hit in _one_text(tool, path, text) if text else ():
+            if hit.rule not in told:
+                told.add(hit.rule)
+                yield hit
+
+
+def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
+    order = _UNASKED.search(text) or _FOREIGN.search(text)
+    if order is not None:
+        yield Hit("RC702", f"an order to the model: {quote_text(order[0].lstrip('.!?:;,( '))}", _REMOVE, path)
+    pushes = _PRECEDES.search(text)
+    if pushes is not None:
+        yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
+    puts = _PUTS.search(text)
+    if puts is not None and _is_foreign(tool, puts):
+        what = quote_text(puts[0].lstrip(".!?:; "))
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
+    each = _SENDS_EACH.search(text)
+    if each is not None:
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
+    said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
+    if said is not None:
+        asks = f"asks for the conversation: {quote_text(said[0])}"
+        yield Hit("RC708", asks, "ask for the one value that the tool needs", path)
+    alike = "" if text.isascii() else _disguised(text)
+    if alike:
+        yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
+
+
+def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:
+    """Whether an argument is meant that is not for secrets: `the text`, where the tool takes a `text`."""
+    names = {one.name.lower(): words_of(one.name) for one in tool.top}
+    target = puts[1].lower()
+    return (target in names or puts[2] is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
+
+
+def _disguised(text: str) -> str:
+    """A word in which letters of another alphabet stand for Latin ones, as it looks; empty where there is none. A text
+    in that alphabet may inflect a Latin word."""
+    foreign = re.search(r"\b[\u0400-\u04ff]{3,}\b", text) is not None
+    for word in re.findall(r"\w{3,40}", text):
+        if re.search(r"[a-z]", word, re.IGNORECASE) and re.search(r"[\u0400-\u04ff\u13a0-\u13ff]", word):
+            plain = latin(word)
+            if plain.isascii() and (is_word(plain) or not foreign):
+                return plain
+    return ""
+
+
+# ── other tools ──
+
+_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+|https?://[\w.-]+")
+_ORDERED: Final = re.compile(
+    r"\b(?:also|as well|instead|bcc|cc|copy|copies|forward|redirect|always|must|have to|has to|add)\b", re.IGNORECASE
+)
+_HARMS: Final = re.compile(
+    r"\b(?:call|run|use|invoke) [`'\"]?([\w-]+)[`'\"]? with\b[^.\n]{0,30}[`'\"][^`'\"\n]{0,40}"
+    r"(?:drop (?:table|database)|delete from|truncate |rm -r|curl |wget )",
+    re.IGNORECASE,
+)
+_WHENEVER: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after)\b[^.\n]{0,20}?[`'\"]?\b([\w-]+)[`'\"]? is "
+    r"(?:called|used|invoked|run)[,:]? (?:you must |always |also )?"
+    r"(?:replace|set|add|append|change|redirect|copy|include|send|forward)\b",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bexamples?:", re.IGNORECASE)
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Orders about the calls of another tool of the list: where its messages go, or what it is to destroy."""
+    names = {tool.name for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
+    for tool in tools:
+        others = names - {tool.name}
+        for path, text in _texts(tool):
+            found = next((one for one in re.split(r"\.\s|\n", text) if _orders_about(one, others)), None)
+            if found is not None:
+                told = f"an order about another tool: {quote_text(found.strip())}"
+                yield tool, Hit("RC704", told, _REMOVE, path)
+                break
+
+
+def _orders_about(sentence: str, others: set[str]) -> bool:
+    if _EXAMPLE.search(sentence):
+        return False
+    harms = _HARMS.search(sentence)
+    whenever = _WHENEVER.search(sentence)
+    if any(found is not None and found[1] in others for found in (harms, whenever)):
+        return True
+    return (
+        _ADDRESS.search(sentence) is not None
+        and _ORDERED.search(sentence) is not None
+        and not others.isdisjoint(re.findall(r"[\w-]+", sentence))
+    )
