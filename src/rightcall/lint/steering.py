@@ -77,7 +77,8 @@ _FOREIGN: Final = re.compile(
 
 _PUTS: Final = re.compile(
     r"(?:^|[.!?:;\n]\s{0,9}|\b(?:please|must|then|also|always|and|should) )"
-    r"(?:put|pass|include|add|append|copy|insert|send|write|place)\b[^.\n]{0,40}\b(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place)\b[^.\n]{0,40}\b"
+    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
     r"passwords?|(?:access|auth|session|bearer) tokens?|credentials|cookies)\b[^.\n]{0,20}?\b(?:in|into|as|to) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
