@@ -30,6 +30,8 @@ _BETWEEN: Final = re.compile(
     rf"(?:^|[.;,]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=\s*(?:[.;]?\s*$|\.\s))",
     re.IGNORECASE,
 )
+_CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
+"""What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
 _UPPER: Final = re.compile(
     rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|"
     rf"\bnot (?:be )?(?:more|greater|larger) than|"
@@ -123,7 +125,11 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         return None, None, ""
     low, high = None, None
     between = next(
-        (one for one in _BETWEEN.finditer(text) if _bounds(argument, text, one) and not is_example(text, one.start())),
+        (
+            one
+            for one in _BETWEEN.finditer(text)
+            if _bounds(argument, text, one) and not is_example(text, one.start()) and not _CASE.match(text, one.end())
+        ),
         None,
     )
     if between is not None and _is_advice(text, between):

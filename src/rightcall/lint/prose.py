@@ -158,7 +158,9 @@ def _choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
         strange = [value for value in values if value.lower() not in known]
-        if strange and len(strange) * 2 <= len(values):
+        quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
+        told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
+        if strange and len(strange) * 2 <= len(values) and not told_before:
             yield Hit(
                 "RC310",
                 f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
