@@ -1,5 +1,8 @@
 """What texts mean, as vectors."""
 
+import sys
+from importlib import import_module
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +27,14 @@ def test_vectors_have_length_one_and_an_empty_text_is_no_direction() -> None:
     assert embed_request("A CITY") == embed_request("a city")
     assert not any(embed_request(""))
     assert near(mean([embed_request("a city"), embed_request("a town")]), embed_request("a city")) > 0.5
+
+
+@pytest.mark.parametrize("text", ["", "a city", "find TODO comments in src/app.py", "word " * 90, "Größe: 12,3 %"])
+def test_a_vector_is_the_same_whether_numpy_is_loaded_or_not(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module("numpy")
+    sooner = table().embed(text, REQUEST_PIECES)
+    monkeypatch.delitem(sys.modules, "numpy")
+    assert table().embed(text, REQUEST_PIECES) == sooner
 
 
 @given(st.text())

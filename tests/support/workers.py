@@ -148,6 +148,7 @@ def with_server(folder: Path) -> str:
 @contextmanager
 def serving_with(folder: Path, workers: int, *arguments: str, **more: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "rightcall", "serve", "--workers", str(workers), "--port", "0", "--json"]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` it is ignored, also by whatever is started
     with (folder / "stderr").open("w") as log:
         process = subprocess.Popen(
             [*command, *arguments],
