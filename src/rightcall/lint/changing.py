@@ -29,7 +29,7 @@ _QUOTA = "quota|credits?|requests?|calls?|tokens?|balance|budget|queries|searche
 _NUMBER = r"\d[\d,]{0,14}"
 _COUNT = rf"\b{_NUMBER} (?:(?:out )?of (?:your |the )?{_NUMBER} (?:\w+ )?)?(?:\w+ )?(?:{_QUOTA})"
 _NOW = "online|open|active|running|connected|waiting|queued"
-_LEFT = r"(?:left|remaining|remain)"
+_LEFT = "(?:left|remaining)"
 _CHANGING: Final = re.compile(
     rf"\b(?:current|local|server|system|present) (?:UTC )?(?:date|time|day|date and time|date-?time|timestamp)"
     rf"(?: \([A-Z]{{2,4}}\))?\s?(?:is|:|=)\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
@@ -41,7 +41,8 @@ _CHANGING: Final = re.compile(
     rf"\b{_NUMBER} \w+ (?:are|is) currently (?:{_NOW}|available|indexed)\b|"
     rf"(?:^|[.\n]\s{{0,9}})date:\s\w+day,? {_DAY}|"
     rf"\bthere (?:are|is) (?:currently )?{_NUMBER} \w+[^.\n]{{0,30}}\b(?:right now|at the moment|currently)\b|"
-    rf"{_COUNT} {_LEFT}\b|\b(?:remaining|left)(?: \w+)? (?:{_QUOTA})\b\W{{0,2}}(?:is |are )?\d|"
+    rf"{_COUNT} {_LEFT}(?=\s*(?:[.,;)!]|$)| (?:this|today|until|for this)\b)|"
+    rf"\b(?:remaining|left)(?: \w+)? (?:{_QUOTA})\b\W{{0,2}}(?:is |are )?\d|"
     rf"\b(?:{_QUOTA}) (?:left|remaining)\s?(?:is|are|:|=)\s?\d|"
     rf"\bcurrently,? {_NUMBER} (?:\w+ ){{1,2}}(?:are )?(?:{_NOW}|logged in)\b|"
     r"\b(?:signed|logged) in as [\w.+-]{1,64}@[\w-]+\.\w+",

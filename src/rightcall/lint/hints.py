@@ -126,7 +126,8 @@ _REACHES: Final = re.compile(
     rf"\b{_GETS}\b[^.\n]{{0,60}}\b(?:from|of|at|on) (?:{_WORLD}\b{_NO_PART}|"
     rf"(?:any|arbitrary|an arbitrary|public|a public)(?: \w+)? {_PLACE})|"
     rf"^\W*{_GETS} (?:the )?(?:(?:main |full |raw )?(?:contents?|text|html|markdown) (?:of|from) )?"
-    rf"(?:an?|any|one or more) (?:public |remote |given |arbitrary )?(?:{_PLACE})\b(?! (?:of|to|for|parameter|list))",
+    rf"(?:an?|any|one or more) (?:public |remote |given |arbitrary )?(?:{_PLACE})\b"
+    r"(?! (?:of|to|for|that|in|into|parameter|list)\b)",
     re.IGNORECASE,
 )
 _AT_HOME: Final = re.compile(
@@ -271,7 +272,7 @@ _FOR_GOOD: Final = re.compile(
 )
 _NO_LOSS: Final = re.compile(
     r"\bcach(?:e|es|ed|ing)\b|\b(?:temporary|temp|draft|selection|filters?|highlights?|backup is (?:kept|made)|"
-    r"undo|recycle bin|trash)\b",
+    r"undo|recycle bin|trash|instead of|rather than|avoid\w*|prevent\w*)\b",
     re.IGNORECASE,
 )
 """What is made anew, or kept elsewhere."""
@@ -281,7 +282,7 @@ _DENIED: Final = re.compile(
 """Before a loss. It may be one of things `that came in today`."""
 _NOT_UNDONE: Final = re.compile(
     r"\b(?:this|it|that|(?:the|this) (?:action|operation|change|step|process|restore|reset))(?: action| operation)? "
-    r"(?:cannot|can not|can't|can never) be (?:undone|reversed|reverted)\b|\bthis (?:\w+ )?is irreversible\b",
+    r"(?:cannot|can not|can't|can never) be (?:undone|reversed|reverted)\b(?! by\b)|\bthis (?:\w+ )?is irreversible\b",
     re.IGNORECASE,
 )
 _ADDS: Final = word_set(

@@ -39,7 +39,7 @@ _ORDERS: Final = re.compile(
     r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
     r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
     r"disclose)\b(?: (?:this|it|that|anything))?(?: (?:to|of|about))? (?:the |your )?(?:user|human|operator|person|"
-    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;,)!]|$))"
+    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;)!]|$))"
     r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
     r"between us|to yourself)\b"

@@ -110,7 +110,7 @@ _FIXED: Final = re.compile(
     r"\b(?:always|must)\b[^.\n]{0,20}\b(?:set|be|use|fill|pass|put|contain|include|add)\b[^.\n]{0,20}? "
     rf"[`'\"]?{_ELSEWHERE}|"
     rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{_ELSEWHERE}[`'\"]?,? "
-    r"(?:for|in|on|with|to) (?:all|each|every)\b",
+    r"(?:for|in|on|with|to) (?:each|every|all (?:messages|mails|emails|calls|requests))\b",
     re.IGNORECASE,
 )
 """One address that every call is to have: `Always set to …`"""
@@ -140,7 +140,12 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
-    if fixed is not None and each is None and not _EXAMPLE.search(text):
+    if (
+        fixed is not None
+        and each is None
+        and not re.search(r"\b(?:such as|like)\b", fixed[0])
+        and not _EXAMPLE.search(text)
+    ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
     said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
     if said is not None:
