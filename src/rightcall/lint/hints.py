@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 
@@ -68,8 +68,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "keep the one that is right",
             (*place, "destructiveHint"),
         )
-    elif destructive is False and read_only is not True and (verb in _DELETES or _erased_for_good(tool.description)):
-        says = verb if verb in _DELETES else _erased_for_good(tool.description)
+    elif (
+        destructive is False
+        and read_only is not True
+        and (says := verb if verb in _DELETES else _erased_for_good(tool.description, words))
+    ):
         yield Hit(
             "RC802",
             f"`destructiveHint` is false, and {quote_name(tool.name)} says {quote_text(says)}",
@@ -88,6 +91,14 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
+    world = _reached(tool.description) if hints.get("openWorldHint") is False else ""
+    if world:
+        yield Hit(
+            "RC808",
+            f"`openWorldHint` is false, and the description says {quote_text(world)}",
+            "set it to true",
+            (*place, "openWorldHint"),
+        )
     again = _AGAIN.search(tool.description)
     if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
         yield Hit(
@@ -105,6 +116,36 @@ _AGAIN: Final = re.compile(
     r"\bnot idempotent\b",
     re.IGNORECASE,
 )
+_PLACE = r"(?:web ?sites?|web ?pages?|urls?|(?:web|internet) address(?:es)?|pages? (?:on|of) the (?:web|internet))"
+_WORLD = r"(?:the )?(?:live |public |open |entire |whole )?(?:web|internet)"
+_NO_PART = r"(?![- ](?:app|application|page|server|interface|log|console|ui|client|element|hook|socket|component)s?\b)"
+_GETS = r"(?:fetch|download|scrape|crawl|retrieve|load|browse|visit|read|get|extract)(?:e?s|ing)?"
+_REACHES: Final = re.compile(
+    rf"\b(?:search(?:es|ing)?|brows(?:es?|ing)|crawl(?:s|ing)?) (?:across |through )?{_WORLD}\b{_NO_PART}|"
+    rf"^\W*(?:performs?|runs?|does|do|makes?) (?:an? )?(?:\w+ )?(?:web|internet) search(?:es)?\b|"
+    rf"\b{_GETS}\b[^.\n]{{0,60}}\b(?:from|of|at|on) (?:{_WORLD}\b{_NO_PART}|"
+    rf"(?:any|arbitrary|an arbitrary|public|a public)(?: \w+)? {_PLACE})|"
+    rf"^\W*{_GETS} (?:the )?(?:(?:main |full |raw )?(?:contents?|text|html|markdown) (?:of|from) )?"
+    rf"(?:an?|any|one or more) (?:public |remote |given |arbitrary )?(?:{_PLACE})\b"
+    r"(?! (?:of|to|for|that|in|into|parameter|list)\b)",
+    re.IGNORECASE,
+)
+_AT_HOME: Final = re.compile(
+    r"\b(?:local|locally|localhost|offline|cached|intranet|internal|snapshot|stored|saved|indexed|archived|sandbox\w*|"
+    r"configured|allow-?listed|whitelisted)\b",
+    re.IGNORECASE,
+)
+
+
+def _reached(text: str) -> str:
+    """What a text says of the world that its tool reaches: any page, the whole web."""
+    for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
+        found = _REACHES.search(sentence)
+        if found is not None and not _IF_AT_ALL.search(sentence[: found.start()]) and not _AT_HOME.search(sentence):
+            return found[0].strip()
+    return ""
+
+
 _READERS: Final = word_set("reader viewer inspector finder explorer lookup")
 _SAYS_READS: Final = re.compile(r"\bread[- ]?only\b|\b(?:no|without) side effects\b", re.IGNORECASE)
 _SAYS_ANY: Final = re.compile(
@@ -221,13 +262,38 @@ def _changed_by_text(text: str) -> str:
 _FOR_GOOD: Final = re.compile(
     rf"\b(?:permanently|irreversibly|irrevocably) {_ADVERBS}(?:erase|delete|destroy|remove|wipe|purge)[sd]?\b|"
     rf"\b(?:is|are|will be) {_ADVERBS}(?:erased|deleted|destroyed|wiped|purged)\b[^.\n]{{0,30}}\b(?:for good|forever|"
-    r"permanently|cannot be (?:undone|restored|recovered))\b|\ball\b[^.\n]{0,30}\b(?:is|are) (?:lost|gone)\b",
+    r"permanently|cannot be (?:undone|restored|recovered))\b|"
+    r"\b(?:all|any|every|everything|whatever)\b[^.\n]{0,60}\b(?:is|are|will be) (?:lost|gone)\b|"
+    r"\b(?:is|are|will be|be) (?:lost|gone) (?:for good|forever|permanently)\b|"
+    r"\boverwrit(?:es?|ing) (?:all |any )?(?:the |its |your )?(?:existing|current|previous|old) (?:data|contents?|"
+    r"files?|records?|rows?|tables?|entries|entry|documents?|database|values?|versions?|one)\b|"
+    r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b",
     re.IGNORECASE,
 )
+_NO_LOSS: Final = re.compile(
+    r"\bcach(?:e|es|ed|ing)\b|\b(?:temporary|temp|draft|selection|filters?|highlights?|backup is (?:kept|made)|"
+    r"undo|recycle bin|trash|instead of|rather than|avoid\w*|prevent\w*)\b",
+    re.IGNORECASE,
+)
+"""What is made anew, or kept elsewhere."""
+_DENIED: Final = re.compile(
+    r"\b(?:not|never|no|nothing|none|without|if|unless|when|until|whether|would|already)\b", re.I
+)
+"""Before a loss. It may be one of things `that came in today`."""
+_NOT_UNDONE: Final = re.compile(
+    r"\b(?:this|it|that|(?:the|this) (?:action|operation|change|step|process|restore|reset))(?: action| operation)? "
+    r"(?:cannot|can not|can't|can never) be (?:undone|reversed|reverted)\b(?! by\b)|\bthis (?:\w+ )?is irreversible\b",
+    re.IGNORECASE,
+)
+_ADDS: Final = word_set(
+    "send post publish pay transfer submit create add make mint sign book buy order place reply invite charge refund "
+    "share upload issue commit vote register stake broadcast approve accept"
+)
+"""Verbs of what cannot be taken back and destroys nothing."""
 
 
-def _erased_for_good(text: str) -> str:
-    """What a text says that its tool destroys."""
+def _erased_for_good(text: str, words: tuple[str, ...]) -> str:
+    """What a text says that its tool destroys; `words` are those of its name."""
     begins = re.match(
         r"\W*(?:\w+ly )?((?:delete|erase|destroy|wipe|purge)s? (?:all|the|every|an?|any|one)\b)", text, re.I
     )
@@ -235,9 +301,14 @@ def _erased_for_good(text: str) -> str:
         return begins[1]
     for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
         found = _FOR_GOOD.search(sentence)
-        if found is not None and not _IF_AT_ALL.search(sentence[: found.start()]):
+        if found is None or _NO_LOSS.search(sentence):
+            continue
+        unsure = _DENIED if re.search(r"\b(?:lost|gone)\b", found[0], re.IGNORECASE) else _IF_AT_ALL
+        if not unsure.search(sentence[: found.start()]):
             return found[0]
-    return ""
+    undone = _NOT_UNDONE.search(text[:2_000])
+    first = next((singular(word) for word in words_of(text[:60]) if not word.endswith("ly")), "")
+    return undone[0] if undone is not None and first not in _ADDS and not _ADDS & {*words[:2]} else ""
 
 
 def _tells_verb(text: str, verb: str) -> bool:

@@ -15,6 +15,7 @@ from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
+from rightcall.lint.steering import FOREIGN, MOST_TEXT, PRECEDES, UNASKED
 
 HIDDEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
@@ -36,6 +37,9 @@ _ORDERS: Final = re.compile(
     r"an? [\w\s]{2,30}(?:was|were|is|has been)\b))"
     r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
     r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
+    r"disclose)\b(?: (?:this|it|that|anything))?(?: (?:to|of|about))? (?:the |your )?(?:user|human|operator|person|"
+    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;)!]|$))"
     r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
     r"between us|to yourself)\b"
@@ -75,10 +79,7 @@ _PUSHES: Final = re.compile(
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
-    r"|\binstead of (?:any|all|every)(?: other)? (?:tools?|functions?)\b|\b(?:do not|don't|never) (?:use|call|"
-    r"invoke) (?:any )?other (?:[\w-]+ ){0,2}tools?\b"
-    r"|\bpreferred over (?:all|any) other\b|\b(?:all|any) other tools? (?:are|is) (?:deprecated|broken|insecure|"
-    r"unreliable|inferior|obsolete)\b"
+    r"|\binstead of (?:any|all|every) (?:tools?|functions?)\b|\bpreferred over (?:all|any) other\b"
     r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
     r"each|any) (?:conversation|session|message|turn)\b",
     re.IGNORECASE,
@@ -237,15 +238,17 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
         None,
     )
-    orders = orders or _ELSEWHERE.search(text)
+    orders = (
+        orders or _ELSEWHERE.search(text) or UNASKED.search(text, 0, MOST_TEXT) or FOREIGN.search(text, 0, MOST_TEXT)
+    )
     if orders is not None:
         yield Hit(
             "RC702",
-            f"an order to the model: {quote_text(orders[0])}",
+            f"an order to the model: {quote_text(orders[0].lstrip('.!?:;,( '))}",
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    pushes = _PUSHES.search(text)
+    pushes = _PUSHES.search(text) or PRECEDES.search(text, 0, MOST_TEXT)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     markup = _hiding(text) or _POSES.search(text)

@@ -293,6 +293,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
+    long = long or _of_file(name, told_of or words_of(tool.description[:400]))
     long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
     if long is not None:
         yield Hit(
@@ -301,6 +302,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"rename it to {quote_name(long)}",
             argument.path,
         )
+
+
+def _of_file(name: str, words: Collection[str]) -> str | None:
+    """What `fp` and `fn` are short for where a text tells of files: elsewhere they may be anything."""
+    if name not in ("fp", "fn") or "file" not in map(singular, words) or "function" in words:
+        return None
+    return "file_path" if name == "fp" or "path" in words else "file_name"
 
 
 def _written_out(name: str) -> str | None:

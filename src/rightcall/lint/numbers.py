@@ -71,7 +71,7 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
     wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
         low is not None and has_low is not None and _differs(low, has_low, schema, lows)
     )
-    if wrong and re.search(r"\b(?:if|when|percent|or)\b|%", text):
+    if wrong and (re.search(r"\b(?:if|when|or)\b", text) or _is_fraction(text, has_high)):
         return
     if wrong:
         yield Hit(
@@ -96,6 +96,18 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
             f"add {', '.join(missing)}",
             argument.path,
         )
+
+
+_PERCENT: Final = re.compile(r"\bpercent(?:age)?\b|%", re.IGNORECASE)
+_FRACTION: Final = re.compile(r"\b(?:fraction|ratio|decimals?|proportion)\b", re.IGNORECASE)
+
+
+def _is_fraction(text: str, high: float | None) -> bool:
+    """Whether a text tells of percent and of the fraction that the schema bounds: `0.5 for 50 %`, up to 1."""
+    if not _PERCENT.search(text):
+        return False
+    numbers = [_float(one) for one in re.findall(r"(?<![\w.,])\d{1,9}(?:\.\d{1,6})?(?![\w,]|\.\d|\s?%)", text)]
+    return _FRACTION.search(text) is not None or high in numbers or any(0 < one < 1 for one in numbers)
 
 
 def _is_crossed(argument: Argument, text: str, low: float | None, high: float | None) -> bool:

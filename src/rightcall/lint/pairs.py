@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, words_of
+from rightcall.gate.repair.words import joined, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
@@ -23,7 +23,12 @@ _SIDES_TEXT = (
 _SIDES: Final = frozenset(frozenset(pair.split("/")) for pair in _SIDES_TEXT.split())
 _FULL_TEXT = (
     "str=string txt=text msg=message dir=directory num=number dt=date ts=timestamp fpath=path loc=location "
-    "addr=address acct=account val=value idx=index img=image doc=document desc=description ref=reference"
+    "addr=address acct=account val=value idx=index img=image doc=document desc=description ref=reference "
+    "repo=repository org=organization env=environment cmd=command config=configuration cfg=configuration "
+    "param=parameter arg=argument lang=language pkg=package db=database qty=quantity amt=amount attr=attribute "
+    "app=application proj=project usr=user pwd=password dest=destination dst=destination src=source col=column "
+    "max=maximum min=minimum coord=coordinate dept=department info=information spec=specification var=variable "
+    "txn=transaction curr=currency q=query subj=subject"
 )
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 
@@ -55,8 +60,8 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
 # ── one thing, in two tools ──
 
 _OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
-_TELLING = 4
-"""Words of a description that can be compared."""
+_TELLING, _TELLING_SHORT = 4, 2
+"""Words of a description that can be compared; fewer will do where one name is short for the other."""
 _Told = tuple[tuple[str, ...], ToolView]
 
 
@@ -65,8 +70,8 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     users: dict[tuple[str, str], list[_Told]] = {}
     for tool in tools[:_MOST_TOOLS]:
         for one in tool.top:
-            words = words_of(one.description[:400])
-            if len(words) >= _TELLING and one.kind:
+            words = tuple(map(_full, words_of(one.description[:400])))
+            if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
@@ -80,7 +85,8 @@ def _called_otherwise(
     if {tool.number for _, tool in mine} & {tool.number for _, tool in theirs}:
         return  # one tool has both: they are two things
     for words, tool in mine:
-        other = next((one for others, one in theirs if _say_the_same(words, others)), None)
+        telling = len(words) >= _TELLING or _is_short_for(name, usual)
+        other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)
         if other is not None:
             yield tool, Hit(
                 "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
@@ -90,15 +96,28 @@ def _called_otherwise(
 
 
 def _may_be_one(left: str, right: str) -> bool:
-    """Names of files, or the same words with one more before them: `id` and `user_id`."""
+    """Names of files, one short for the other, or the same words with one more before them: `id` and `user_id`."""
     if joined(left) == joined(right):
         return False
+    if _is_short_for(left, right):
+        return True
     mine, theirs = words_of(left), words_of(right)
     if (*mine, "id") == theirs or (*theirs, "id") == mine:
         return True
     return {left, right} <= _OF_FILES or (
         abs(len(mine) - len(theirs)) == 1 and (mine[1:] == theirs or theirs[1:] == mine)
     )
+
+
+def _is_short_for(left: str, right: str) -> bool:
+    """The same words, of which one is short in one of them: `repo_name` and `repository_name`."""
+    return [*map(_full, words_of(left))] == [*map(_full, words_of(right))]
+
+
+def _full(word: str) -> str:
+    """A word written out: `dirs` as `directories`, roughly."""
+    one = singular(word)
+    return _FULL.get(word) or (f"{_FULL[one]} s" if one in _FULL else f"{one} s" if one != word else word)
 
 
 def _say_the_same(words: tuple[str, ...], others: tuple[str, ...]) -> bool:

@@ -54,15 +54,26 @@ def check(tool: ToolView) -> Iterator[Hit]:
 _ONE_OF = (
     r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
     r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
-    r"(?:must be|can be|may be|should be|is either)\s+(?:either )?(?=[`'\"]))"
+    r"(?:must be|can be|may be|should be|is either|is)\s+(?:either )?"
+    r"(?=[`'\"]|[\w-]+(?:, [\w-]+){{1,19}},? or [\w-]+[.;\n]))"
 )
+
+
+_MAY_CHOOSE: Final = re.compile(r"\bone of\b|\b(?:be|is|either) (?:[`'\"]|[\w-]+, )")
+
+
+_IS_SO: Final = re.compile(r"\bis\s+$", re.IGNORECASE)
+"""What inside of a sentence may be a condition: `orders whose status is 'paid'`."""
+_BEGINS: Final = re.compile(r"(?:^|[.;:(\n])\s{0,9}(?:the )?$", re.IGNORECASE)
 
 
 def _chosen_of(tool: ToolView) -> Iterator[Hit]:
     """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
     text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if re.search(r"\bone of\b|\b(?:be|either) (?:either )?[`'\"]", text) else ():
-        found = re.search(_ONE_OF.format(re.escape(argument.name)), text, re.IGNORECASE)
+    for argument in tool.top[:60] if _MAY_CHOOSE.search(text) else ():
+        name = re.escape(argument.name).replace("_", "[_ ]")
+        places = re.finditer(_ONE_OF.format(name), f"{text}\n", re.IGNORECASE)
+        found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
 

@@ -51,7 +51,7 @@ def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[H
     if every or providers & {"openai", "openai-strict"}:
         yield from _lookaround(tool, schema)
     if every or "gemini" in providers:
-        yield from _gemini(tool, schema)
+        yield from _gemini(tool, schema, named=not every)
     if every or "ollama" in providers:
         yield from _ollama(tool)
     if every or "llama.cpp" in providers:
@@ -142,7 +142,9 @@ def _refusal(provider: str, problems: list[str]) -> str:
     return f"{provider}'s strict mode refuses it: {'; '.join(problems[:2])}{more}"
 
 
-def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
+def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
+    """`named`: `--provider` asks for it; otherwise a strict definition is OpenAI's, whose way it is to write `null`
+    beside a type."""
     words = {
         word: names
         for word, names in _gathered(tool, schema, _GEMINI).items()
@@ -153,11 +155,11 @@ def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         if isinstance(values, list) and any(
             not isinstance(one, str) and one is not None for one in cast("list[Any]", values)
         ):
-            words.setdefault("enum of numbers", []).append(_named(path))
-        if isinstance(part.get("type"), list):
-            words.setdefault("type as a list", []).append(_named(path))
+            words.setdefault(_ENUM_OF_NUMBERS, []).append(_named(path))
+        if isinstance(part.get("type"), list) and (named or not tool.is_strict):
+            words.setdefault(_TYPE_AS_LIST, []).append(_named(path))
     if words:
-        told = "; ".join(f"`{word}` ({join_names(names, 3)})" for word, names in list(words.items())[:3])
+        told = "; ".join(f"{_keyword(word)} ({join_names(names, 3)})" for word, names in list(words.items())[:3])
         more = f", and {len(words) - 3} more" if len(words) > 3 else ""
         yield Hit("RC504", f"Gemini's `parameters` refuses {told}{more}", _instead(words), tool.schema_path)
     formats = [
@@ -174,15 +176,22 @@ def _gemini(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         )
 
 
+_ENUM_OF_NUMBERS: Final = "an enum of numbers"
+_TYPE_AS_LIST: Final = "a type that is a list"
 _INSTEAD: Final = {
     "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
     "oneOf": "`anyOf`",
-    "enum of numbers": "text values, or a range where no number is left out,", "type as a list": "`anyOf`",
+    _ENUM_OF_NUMBERS: "text values, or a range where no number is left out,", _TYPE_AS_LIST: "`anyOf`",
 }  # fmt: skip
 
 
+def _keyword(word: str) -> str:
+    """A keyword in backticks, and what is told in words without them."""
+    return word if " " in word else f"`{word}`"
+
+
 def _instead(words: dict[str, list[str]]) -> str:
-    known = [f"write {_INSTEAD[word]} for `{word}`" for word in words if word in _INSTEAD]
+    known = [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
     if "allOf" in words:
         known.append("merge the parts of `allOf` into one schema")
     return "; ".join(known[:3]) if known else "leave it out, and say it in the description"

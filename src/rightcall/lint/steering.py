@@ -1,5 +1,6 @@
-"""RC702, RC703, RC704 and RC118 once more: claims of precedence, orders about the calls of other tools, the classical
-order in other languages, and words written with look-alike letters."""
+"""RC704, RC708 and RC118 once more: secrets and copies into an argument, orders about the calls of other tools, and
+words written with look-alike letters. Here are also the claims of precedence and the orders in other languages that
+`injection` looks for."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ _REMOVE: Final = "remove it; if the server is not yours, do not use it"
 # ── precedence ──
 
 _KIND = r"(?:[\w-]+ ){0,3}"
-_PRECEDES: Final = re.compile(
-    rf"\b(?:never|do not|don't) (?:use|call|choose|pick|trust|rely on) (?:any |an)?other {_KIND}(?:tools?|functions?)\b"
-    r"(?! (?:in|of|from) this)|"
+PRECEDES: Final = re.compile(
+    rf"\b(?:never|do not|don't) (?:use|call|invoke|choose|pick|trust|rely on) (?:any |an)?other {_KIND}"
+    r"(?:tools?|functions?)\b(?! (?:in|of|from) this)|"
     r"\b(?:prefer|choose|use|pick) this (?:tool |one |function )?(?:over|above|before) (?:all|any|every)(?: of the)? "
     r"other|"
     rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
@@ -28,7 +29,7 @@ _PRECEDES: Final = re.compile(
     r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b",
     re.IGNORECASE,
 )
-_UNASKED: Final = re.compile(
+UNASKED: Final = re.compile(
     r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
     r"(?:ask|wait|request|seek|prompt)\b"
     r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
@@ -56,7 +57,7 @@ _PAIRS: Final = (
      r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
     (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
 )  # fmt: skip
-_FOREIGN: Final = re.compile(
+FOREIGN: Final = re.compile(
     "|".join(
         rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b"
         for verb, before, what in _PAIRS
@@ -96,11 +97,23 @@ _SAID: Final = re.compile(
 )
 
 
+_ELSEWHERE = r"(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)"
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
-    r"[^.\n]{0,40}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)",
+    rf"[^.\n]{{0,40}}?{_ELSEWHERE}",
     re.IGNORECASE,
 )
+
+
+_COPIED: Final = word_set("bcc cc copy copies forward recipient recipients receiver to webhook callback")
+_FIXED: Final = re.compile(
+    r"\b(?:always|must)\b[^.\n]{0,20}\b(?:set|be|use|fill|pass|put|contain|include|add)\b[^.\n]{0,20}? "
+    rf"[`'\"]?{_ELSEWHERE}|"
+    rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{_ELSEWHERE}[`'\"]?,? "
+    r"(?:for|in|on|with|to) (?:each|every|all (?:messages|mails|emails|calls|requests))\b",
+    re.IGNORECASE,
+)
+"""One address that every call is to have: `Always set to …`"""
 
 
 def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
@@ -119,12 +132,6 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    order = _UNASKED.search(text) or _FOREIGN.search(text)
-    if order is not None:
-        yield Hit("RC702", f"an order to the model: {quote_text(order[0].lstrip('.!?:;,( '))}", _REMOVE, path)
-    pushes = _PRECEDES.search(text)
-    if pushes is not None:
-        yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     puts = _PUTS.search(text)
     if puts is not None and _is_foreign(tool, puts):
         what = quote_text(puts[0].lstrip(".!?:; "))
@@ -132,6 +139,14 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     each = _SENDS_EACH.search(text)
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
+    fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
+    if (
+        fixed is not None
+        and each is None
+        and not re.search(r"\b(?:such as|like)\b", fixed[0])
+        and not _EXAMPLE.search(text)
+    ):
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
     said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
     if said is not None:
         asks = f"asks for the conversation: {quote_text(said[0])}"
