@@ -95,6 +95,10 @@ def _called_otherwise(
             return
 
 
+_DOES: Final = word_set("add remove set unset include exclude delete new old")
+"""`add_labels` says what is done with the labels."""
+
+
 def _may_be_one(left: str, right: str) -> bool:
     """Names of files, one short for the other, or the same words with one more before them: `id` and `user_id`."""
     if joined(left) == joined(right):
@@ -104,9 +108,10 @@ def _may_be_one(left: str, right: str) -> bool:
     mine, theirs = words_of(left), words_of(right)
     if (*mine, "id") == theirs or (*theirs, "id") == mine:
         return True
-    return {left, right} <= _OF_FILES or (
-        abs(len(mine) - len(theirs)) == 1 and (mine[1:] == theirs or theirs[1:] == mine)
-    )
+    if {left, right} <= _OF_FILES:
+        return True
+    longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
+    return len(longer) == len(shorter) + 1 and longer[1:] == shorter and longer[0] not in _DOES
 
 
 def _is_short_for(left: str, right: str) -> bool:
