@@ -45,7 +45,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     verb = _verb(words)
     if verb and verb not in words[:2] and not _tells_verb(tool.description, verb):
         verb = ""  # `cli_install` that tells how to install: a noun
-    read_only, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    read_only = hints.get("readOnlyHint")
     told = list[Hit]()
     if read_only is True and not _only_reads(words, tool.description):
         told = [*_contradicted(tool, words, verb)]
@@ -61,6 +61,29 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "set it to false, or correct the description",
             (*place, "readOnlyHint"),
         )
+    yield from _destroys(tool, words, verb)
+    world = _reached(tool.description) if hints.get("openWorldHint") is False else ""
+    if world:
+        yield Hit(
+            "RC808",
+            f"`openWorldHint` is false, and the description says {quote_text(world)}",
+            "set it to true",
+            (*place, "openWorldHint"),
+        )
+    again = _AGAIN.search(tool.description)
+    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
+        yield Hit(
+            "RC807",
+            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
+            "set it to false",
+            (*place, "idempotentHint"),
+        )
+
+
+def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit]:
+    """`destructiveHint` beside what the name and the text say."""
+    read_only, destructive = tool.annotations.get("readOnlyHint"), tool.annotations.get("destructiveHint")
+    place = ("annotations",)
     if read_only is True and destructive is True:
         yield Hit(
             "RC803",
@@ -90,22 +113,6 @@ def check(tool: ToolView) -> Iterator[Hit]:
             f"`destructiveHint` is true, and {quote_name(tool.name)} says {quote_text(verb)}",
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
-        )
-    world = _reached(tool.description) if hints.get("openWorldHint") is False else ""
-    if world:
-        yield Hit(
-            "RC808",
-            f"`openWorldHint` is false, and the description says {quote_text(world)}",
-            "set it to true",
-            (*place, "openWorldHint"),
-        )
-    again = _AGAIN.search(tool.description)
-    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
-        yield Hit(
-            "RC807",
-            f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
-            "set it to false",
-            (*place, "idempotentHint"),
         )
 
 
