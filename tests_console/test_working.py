@@ -266,6 +266,8 @@ def test_a_tab_goes_on_when_the_one_that_listened_is_closed(desk: Any, browser: 
     first.wait("document.getElementById('link').dataset.state === 'live'")
     desk.ask()
     first.wait("document.getElementById('badge-count').textContent === '1'")
+    assert listens(first)
+    assert first.troubles() == []
     first.close()
 
 
@@ -276,6 +278,7 @@ def test_what_was_recorded_while_the_server_was_away_is_on_live_when_it_is_back(
     number = desk.store.transact(lambda tables: tables.append("begin", 0, BODY))
     desk.start(desk.address.port)
     page.wait(f"document.getElementById('call-{number}')")
+    assert calls_on(page, 1) == [number]
 
 
 def test_a_server_that_goes_away_is_told_and_its_return_too(desk: Any) -> None:
@@ -296,6 +299,7 @@ def test_who_was_logged_out_meanwhile_is_led_to_the_login_and_not_told_that_the_
     desk.store.transact(lambda tables: revoke_person(tables, "ann", "root"))
     desk.start(desk.address.port)
     page.wait("location.pathname === '/login'")
+    assert "The server is gone" not in page.text("main")
 
 
 def test_who_is_logged_out_elsewhere_is_led_to_the_login(desk: Any, browser: Any) -> None:
@@ -303,6 +307,7 @@ def test_who_is_logged_out_elsewhere_is_led_to_the_login(desk: Any, browser: Any
     other = desk.open("/inbox", browser.page(page.person))
     other.loading(lambda: other.click("form[action='/logout'] button"))
     page.wait("location.pathname === '/login'")
+    assert page.run("document.querySelector('form[action=\"/login\"]') !== null")
     other.close()
 
 

@@ -145,9 +145,11 @@ def test_an_edit_of_the_policy_counts_at_every_worker(server: Server, folder: Pa
 
         server.until(lambda: all(map(refused, connections)))
         server.until(lambda: "policy reloaded" in (folder / "stderr").read_text())
+        assert [refused(one) for one in connections] == [True, True]
     finally:
         file.write_text(before)
     server.until(lambda: not any(map(refused, connections)))  # for whoever asks it next
+    assert [refused(one) for one in connections] == [False, False]
 
 
 @pytest.mark.long

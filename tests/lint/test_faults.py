@@ -71,7 +71,10 @@ def test_every_finding_has_a_remedy_and_no_raw_text_of_the_author() -> None:
 )  # fmt: skip
 def test_a_schema_that_makes_no_sense_is_told_and_raises_nothing(schema: Any) -> None:
     for key in ("inputSchema", "parameters"):
-        findings_of([{"name": "make_tea", "description": "Makes a cup of tea.", key: schema}, {"name": 5}, {}])
+        told = findings_of([{"name": "make_tea", "description": "Makes a cup of tea.", key: schema}, {"name": 5}, {}])
+        rules = {one.rule for one in told if one.tool == "make_tea"}
+        assert rules & {"RC401", "RC402"} if schema is not None else not rules  # a tool may have no schema
+        assert [one.rule for one in told].count("RC102") == 2  # those without a name
 
 
 def test_a_deep_or_circular_schema_ends() -> None:

@@ -75,9 +75,8 @@ import rightcall
 from rightcall import Router
 tools = [{"name": "get_weather", "description": "The weather of a city."}, {"name": "play_music"}]
 router = Router(tools + [{"name": f"tool{n}", "description": "Does something else."} for n in range(30)])
-assert router.candidates("the weather in Oslo")[0].name == "get_weather"
-assert router.needs_tool("the weather in Oslo").scores
-assert Router(tools).candidates("play some music")[0].name == "play_music"
-assert Router(tools).candidates("will it rain in Oslo")[0].name == "get_weather"
+print(router.candidates("the weather in Oslo")[0].name, bool(router.needs_tool("the weather in Oslo").scores))
+print(*(Router(tools).candidates(text)[0].name for text in ("play some music", "will it rain in Oslo")))
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["get_weather True", "play_music get_weather"]

@@ -597,6 +597,7 @@ def test_a_client_that_leaves_stops_the_model(shared: Rig) -> None:
     answer.close()
     connection.close()
     shared.upstream.wait_for_hang_up()
+    assert (len(shared.upstream.requests), shared.upstream.hung_up) == (1, 1)
 
 
 def test_the_metrics_tell_how_many_streams_are_under_way(shared: Rig) -> None:

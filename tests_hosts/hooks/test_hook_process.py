@@ -124,13 +124,21 @@ def test_an_event_that_is_none_passes_where_calls_are_only_watched(work: Path) -
     assert "cannot be read" in reason(hook("claude", b"{", work))
 
 
-@pytest.mark.parametrize("given", [None, [], "text", 3, {"file_path": 3}, {"a": "\ud800"}])
-def test_any_input_of_a_tool_is_judged(work: Path, given: Any) -> None:
-    sent = event("Read", "INPUT")
-    text = json.encode(sent).replace(
-        b'"INPUT"', b'{"a": "\\ud800"}' if given == {"a": "\ud800"} else json.encode(given)
-    )
-    hook("claude", text, work)
+@pytest.mark.parametrize(
+    ("given", "kinds"),
+    [
+        (b"null", ["begin"]),
+        (b'{"file_path": 3}', ["begin"]),
+        (b"[]", ["refused"]),
+        (b'"text"', ["refused"]),
+        (b"3", ["refused"]),
+        (b'{"a": "\\ud800"}', []),
+    ],
+)
+def test_any_input_of_a_tool_is_judged(work: Path, given: bytes, kinds: list[str]) -> None:
+    said = hook("claude", json.encode(event("Read", "INPUT")).replace(b'"INPUT"', given), work)
+    assert [one["kind"] for one in recorded(work)] == kinds
+    assert ("begin" in kinds) == ("permissionDecision" not in (said or {}).get("hookSpecificOutput", {}))
 
 
 def test_a_policy_that_is_wrong_denies_and_says_why(work: Path) -> None:

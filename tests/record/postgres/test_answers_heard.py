@@ -63,7 +63,10 @@ def test_an_answer_that_came_between_two_looks_is_not_waited_for(url: str, monke
             await asyncio.to_thread(say, two, named)
             while named not in one._listener._answered:
                 await asyncio.sleep(0.01)
-            await asyncio.wait_for(one.next_answer(named, 60.0), 20)
+            waiting = asyncio.create_task(one.next_answer(named, 60.0))
+            done, _ = await asyncio.wait({waiting}, timeout=20)
+            assert done == {waiting}
+            await waiting
 
     asyncio.run(main())
 
