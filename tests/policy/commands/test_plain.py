@@ -10,7 +10,7 @@ from rightcall.policy.commands.judgement import _FILES, _GIT, _GIT_OPTIONS, _WHO
 from rightcall.policy.commands.places import Place, SeenPath
 from support.command_lines import rows
 
-PLACES = [Place("/home/me/work", "/home/me", (folder,)) for folder in ("/home/me/work", "/home/me/work/src")]
+PLACES = [Place("/home/me/code", "/home/me", (folder,)) for folder in ("/home/me/code", "/home/me/code/src")]
 WORDS = (
     "", "src", "src/app.py", "README.md", "a b c", "HEAD", "main -1", "-la", "-n 5 x", "-5 x", "-rf src", "-c 500G x",
     "-o out", "--output x", "./src", "x.env", "id_rsa", "secrets.yaml", "a/id_rsa/b", "server.pem", ".env",

@@ -127,7 +127,7 @@ def test_an_address_means_the_same_in_a_command_and_as_an_argument(desk: Desk) -
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize("folder", ["opt/app", "srv/site", "root/work", "tmp/try"])
+@pytest.mark.parametrize("folder", ["opt/app", "srv/site", "root/app", "tmp/try"])
 def test_a_project_in_a_folder_of_the_system_is_a_project(folder: str) -> None:
     place = Place(f"/{folder}", "/home/me", (f"/{folder}",))
     lines = {"echo hi > notes.txt": [], "rm notes.txt": ["ask"], "rm -rf build": [], "echo hi > /etc/hosts": ["ask"]}
@@ -136,24 +136,24 @@ def test_a_project_in_a_folder_of_the_system_is_a_project(folder: str) -> None:
 
 
 TAKEN = (
-    "rm -rf /tmp/*", "rm -rf /tmp/**", "rm -rf /tmp/w*", "rm -rf /tmp/work/*", "rm -rf /tmp/work/r*",
-    "rm -rf /tmp/*/root", "rm -rf /tmp/[w]ork", "rm -rf /tmp/{work,x}", "rm -rf /tmp/**/root", "rm -rf /tmp/$X",
-    "rm -rf /tmp/@(work|x)", "rm -rf /tmp/x/../*", "rm -rf /tmp/work/root", "rm -rf /tmp/work", "rm -rf /tmp",
-    "rm -rf ../*", "chmod -R 700 /tmp/*", "find /tmp/* -delete", "find /tmp -name 'w*' -exec rm -rf {} +",
-    "mv /tmp/w* /tmp/z", "mv /tmp/work/root /tmp/z", "mv ../root /tmp/z", "mv /tmp/work /tmp/z",
-    "mv -t /tmp/z /tmp/work/root", "mv --target-directory=/tmp/z /tmp/work/root", "cd /tmp && mv work z",
+    "rm -rf /tmp/*", "rm -rf /tmp/**", "rm -rf /tmp/b*", "rm -rf /tmp/box/*", "rm -rf /tmp/box/a*",
+    "rm -rf /tmp/*/app", "rm -rf /tmp/[b]ox", "rm -rf /tmp/{box,x}", "rm -rf /tmp/**/app", "rm -rf /tmp/$X",
+    "rm -rf /tmp/@(box|x)", "rm -rf /tmp/x/../*", "rm -rf /tmp/box/app", "rm -rf /tmp/box", "rm -rf /tmp",
+    "rm -rf ../*", "chmod -R 700 /tmp/*", "find /tmp/* -delete", "find /tmp -name 'b*' -exec rm -rf {} +",
+    "mv /tmp/b* /tmp/z", "mv /tmp/box/app /tmp/z", "mv ../app /tmp/z", "mv /tmp/box /tmp/z",
+    "mv -t /tmp/z /tmp/box/app", "mv --target-directory=/tmp/z /tmp/box/app", "cd /tmp && mv box z",
     "mv $PWD /tmp/z",
 )  # fmt: skip
 LEFT = (
-    "rm -rf /tmp/x", "rm -rf /tmp/x/*", "rm -f /tmp/*.log", "rm -rf /tmp/work/other", "rm -rf /tmp/x*",
-    "rm -rf /tmp/work/root/build", "mv src lib", "mv /tmp/x /tmp/work/root/x", "mv -t lib src", "find /tmp/x -delete",
+    "rm -rf /tmp/x", "rm -rf /tmp/x/*", "rm -f /tmp/*.log", "rm -rf /tmp/box/other", "rm -rf /tmp/x*",
+    "rm -rf /tmp/box/app/build", "mv src lib", "mv /tmp/x /tmp/box/app/x", "mv -t lib src", "find /tmp/x -delete",
     "rm -rf /tmp/**/*.log",
 )  # fmt: skip
 
 
 @pytest.mark.promise("P-16")
 def test_a_wildcard_that_stands_for_the_project_or_a_folder_above_it_asks() -> None:
-    place = Place("/spare/work/root", "/home/me", ("/spare/work/root",), ("/spare",))  # as it may be with `/tmp`
+    place = Place("/spare/box/app", "/home/me", ("/spare/box/app",), ("/spare",))  # as it may be with `/tmp`
     lines = {line: line.replace("/tmp", "/spare") for line in (*TAKEN, *LEFT)}
     answers = {line: judge_command(lines[line], CommandRules(), UrlRules(), place).answer for line in lines}
     assert answers == {**dict.fromkeys(TAKEN, "ask"), **dict.fromkeys(LEFT, "allow")}
