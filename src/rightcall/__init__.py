@@ -38,8 +38,9 @@ if TYPE_CHECKING:
         Unreadable,
     )
     from rightcall.executor.door import Door
-    from rightcall.executor.executor import Executor, SyncExecutor
+    from rightcall.executor.executor import Executor
     from rightcall.executor.messages import Outcome
+    from rightcall.executor.sync import SyncExecutor
     from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
     from rightcall.gate.recover.section import tagged
@@ -233,8 +234,9 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "errors": "AnswerError CallError ConfigError ModelError PackError PolicyError RightCallError StoreError "
             "ToolError ToolFailure Unreadable",
             "executor.door": "Door",
-            "executor.executor": "Executor SyncExecutor",
+            "executor.executor": "Executor",
             "executor.messages": "Outcome",
+            "executor.sync": "SyncExecutor",
             "gate.gate": "Gate",
             "gate.guard": "Refused arun_calls guard run_calls",
             "gate.repair.arguments": "loads",

@@ -13,8 +13,8 @@ import pytest
 
 from rightcall import Executor
 from rightcall.console.access import Address
-from rightcall.executor.executor import SyncExecutor
 from rightcall.executor.messages import Outcome
+from rightcall.executor.sync import SyncExecutor
 from rightcall.policy.types import Approval
 from rightcall.policy.watch import load_policy
 from rightcall.record.admission import pause, resume

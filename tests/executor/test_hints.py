@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.executor.executor import SyncExecutor
+from rightcall.executor.sync import SyncExecutor
 
 BATCH = {"list": "calls", "name": ["tool_slug", "tool"], "arguments": ["arguments"]}
 SECRET = ("vault/open_safe", "vault/list_keys", "mail_dispatch", "combination", "cellar", "recipient", "subject_line",

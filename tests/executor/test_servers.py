@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, Router, tool
-from rightcall.executor.executor import SyncExecutor
+from rightcall.executor.sync import SyncExecutor
 from rightcall.models.loop import ScriptedModel, run_loop, run_loop_sync
 from rightcall.policy.trust import FoundPolicy
 from rightcall.record.tables import Store, read_call

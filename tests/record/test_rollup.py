@@ -26,8 +26,8 @@ from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.rollup import periods, rollup
 from rightcall.record.rollup.periods import counted
 from rightcall.record.rollup.rollup import Mark
+from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
-from rightcall.record.sqlite_tables import Runs
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
 from rightcall.record.verify import prune
 from support.postgres import ON_SERVERS, shared

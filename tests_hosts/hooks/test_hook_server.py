@@ -12,10 +12,10 @@ import pytest
 from msgspec import json
 
 from hooks.hooking import bind, connect, hook, project, recorded
+from rightcall.base.files.guarded import take_lock
 from rightcall.hosts.hooks.hook import GO, READY, Options, Unanswered, ask_server, request
 from rightcall.hosts.hooks.place import socket_folder, socket_path
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.sqlite_tables import take_lock
 from rightcall.server import hooks
 from rightcall.server.hooks import HookServer
 

@@ -697,8 +697,8 @@ class Looking:
 
     def __init__(self, path: str, *, found: bool | str) -> None:
         from rightcall.record.identity import Origin
+        from rightcall.record.runs import Runs
         from rightcall.record.sqlite import Readers
-        from rightcall.record.sqlite_tables import Runs
         from rightcall.record.tables import SystemClock
 
         file = self.path = os.path.realpath(path)

@@ -14,7 +14,8 @@ from rightcall.base.http.answers import Address
 from rightcall.base.http.client import Request, exchange
 from rightcall.doctor.practice import MODEL, RIGHT, WRONG
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.executor.executor import Executor, SyncExecutor
+from rightcall.executor.executor import Executor
+from rightcall.executor.sync import SyncExecutor
 from rightcall.policy.types import ApprovalStatus
 from rightcall.record.tables import Store
 from rightcall.server.access import TokenRequest, make_token, revoke_tokens

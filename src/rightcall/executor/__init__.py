@@ -3,9 +3,9 @@
     executor ─▶ calls (who, what was written) ─▶ pipeline ─▶ request ─▶ policy, record ─▶ tools ─▶ messages ─▶ Outcome
     door ─────▶ passage (checked, named) ────────────────────┘           the host runs it ─▶ Door records its end
 
-`toolbox` and `shipped` are the tools of an executor, `rights` those behind a door, `stores` where the record is kept,
-`question` what a person sees who has to approve, `calls` also what model and host are told; `commands` and `guesses`
-find command lines and paths in arguments. `messages` shapes results for a model (`views`: one form per tool,
+`sync` is the executor for code without an event loop. `toolbox` and `shipped` are the tools of an executor, `rights`
+those behind a door, `question` what a person sees who has to approve, `calls` also what model and host are told;
+`guesses` finds command lines and paths in arguments. `messages` shapes results for a model (`views`: one form per tool,
 `trimming`: cut where it hurts least), and `prompt` tells it beforehand which tools there are.
 """
 
@@ -15,26 +15,28 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door, DoorSettings, DoorSetup, host_result
-    from rightcall.executor.executor import Executor, PolicySource, SyncExecutor
+    from rightcall.executor.executor import Executor, PolicySource
     from rightcall.executor.messages import Outcome, mark_as_data, shape, summarise, trim, view_of
     from rightcall.executor.passage import Passage
     from rightcall.executor.pipeline import Ask
     from rightcall.executor.prompt import system_prompt
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
+    from rightcall.executor.sync import SyncExecutor
     from rightcall.executor.toolbox import full_name
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "door": "Door DoorSettings DoorSetup host_result",
-            "executor": "Executor PolicySource SyncExecutor",
+            "executor": "Executor PolicySource",
             "passage": "Passage",
             "pipeline": "Ask",
             "messages": "Outcome mark_as_data shape summarise trim view_of",
             "prompt": "system_prompt",
             "question": "View question_lines view",
             "request": "canonical",
+            "sync": "SyncExecutor",
             "toolbox": "full_name",
         },
     )

@@ -46,7 +46,8 @@ from rightcall.models.replies import (
 from rightcall.types import Reading
 
 if TYPE_CHECKING:
-    from rightcall.executor.executor import Executor, SyncExecutor
+    from rightcall.executor.executor import Executor
+    from rightcall.executor.sync import SyncExecutor
     from rightcall.gate.gate import Gate
 
 

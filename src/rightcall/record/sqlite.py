@@ -25,6 +25,7 @@ from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older, refuse_link
 from rightcall.record.jobs import Job, Keeper, Work, wake
+from rightcall.record.runs import Runs
 from rightcall.record.sqlite_file import (
     BELL,
     BUSY,
@@ -49,7 +50,7 @@ from rightcall.record.sqlite_file import (
     stamp,
     version_of,
 )
-from rightcall.record.sqlite_tables import Runs, SqliteTables
+from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import (
     Clock,
     NoteBody,

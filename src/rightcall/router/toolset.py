@@ -46,8 +46,9 @@ from rightcall.router.vectors import Table, rows_of
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
-    from rightcall.executor.executor import Executor, SyncExecutor
+    from rightcall.executor.executor import Executor
     from rightcall.executor.pipeline import Ask
+    from rightcall.executor.sync import SyncExecutor
     from rightcall.gate.gate import Gate
 
 # ── the file ──

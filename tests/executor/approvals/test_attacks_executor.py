@@ -10,9 +10,9 @@ import pytest
 
 from rightcall import Executor
 from rightcall.errors import AnswerError
-from rightcall.executor.executor import SyncExecutor
 from rightcall.executor.messages import Outcome
 from rightcall.executor.question import question_lines
+from rightcall.executor.sync import SyncExecutor
 from rightcall.policy.types import Grant
 from support.approval_attacks import DAMAGES, OTHER_ARGUMENTS
 from support.approvals import PERSON

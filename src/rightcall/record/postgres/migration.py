@@ -26,9 +26,10 @@ from rightcall.record.postgres.connection import Address, connect, fault_of, loa
 from rightcall.record.postgres.node import LOCK_JOINING
 from rightcall.record.postgres.schema import MIGRATING, TIME, make_day, prepare
 from rightcall.record.postgres.tables import INSERT_MARKS, INSERT_RECORDS, PostgresTables, key_of
+from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.sqlite_file import key_beside
-from rightcall.record.sqlite_tables import Runs, SqliteTables
+from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import START, AuditEntry, NoteBody, SystemClock, Tables, encode, link
 from rightcall.record.verify import is_erased
 
