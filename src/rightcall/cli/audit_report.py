@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from secrets import token_hex
 from typing import Any, TextIO
 
-from msgspec import DecodeError, Struct, json, to_builtins
+from msgspec import Struct, to_builtins
 
 from rightcall.base.files.guarded import whole_file
 from rightcall.base.text import escaped, invalid_call, render_json
@@ -37,7 +37,17 @@ from rightcall.gate.records import json_text
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
-from rightcall.record.export import COLUMNS, Exported, RecordFilter, csv_line, csv_row, exported, json_line
+from rightcall.record.export import (
+    COLUMNS,
+    Exported,
+    RecordFilter,
+    csv_line,
+    csv_row,
+    entry_record,
+    exported,
+    json_line,
+    value_of,
+)
 from rightcall.record.tables import START, AuditEntry, Tables
 from rightcall.record.verify import is_erased
 from rightcall.router.packets import is_packet_id
@@ -173,25 +183,11 @@ def record_of_view(view: View) -> dict[str, Any]:
     record: dict[str, Any] = {} if view.record is None else to_builtins(view.record)
     return {
         **record,
-        "records": [_entry_record(entry) for entry in (view.entry, *view.belonging)],
+        "records": [entry_record(entry) for entry in (view.entry, *view.belonging)],
         "prev": None if view.before is None else view.before.hex(),
         "answer": None if view.approval is None else _answer_record(view.approval),
         "neighbours": [one.id for one in view.near],
     }
-
-
-def _entry_record(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "hash": entry.hash.hex(),
-        "body": _body(entry),
-    }  # fmt: skip
-
-
-def _body(entry: AuditEntry) -> Any:
-    try:
-        return json.decode(entry.body)
-    except DecodeError:  # somebody else wrote it
-        return entry.body.decode("utf-8", "backslashreplace")
 
 
 def _answer_record(approval: "Approval") -> dict[str, Any]:
@@ -341,7 +337,7 @@ def _other(view: View, style: Style) -> list[str]:
         style.tint(f"record {entry.seq}: {escaped(entry.kind, 40)}", "bold"),
         *labelled("when", [f"{escaped(entry.at, 40)} UTC"], style),
         *labelled("belongs to", _as_lines(entry.call and f"record {entry.call}"), style),
-        *labelled("content", [value_text(_body(entry))], style),
+        *labelled("content", [value_text(value_of(entry))], style),
         *labelled("hash", [entry.hash.hex()], style),
         *labelled("hash before", [view.before.hex() if view.before is not None else "pruned"], style),
     ]

@@ -186,6 +186,21 @@ def body_of(entry: AuditEntry) -> dict[str, Any]:
     return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
 
 
+def entry_record(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "hash": entry.hash.hex(),
+        "body": value_of(entry),
+    }  # fmt: skip
+
+
+def value_of(entry: AuditEntry) -> Any:
+    """The body of a record; as text where it is not JSON."""
+    try:
+        return json.decode(entry.body)
+    except DecodeError:  # somebody else wrote it
+        return text_of(entry)
+
+
 def text_of(entry: AuditEntry) -> str:
     """The body as it is, so that its hash can be computed again."""
     return entry.body.decode("utf-8", "backslashreplace")

@@ -8,7 +8,7 @@ from json import dumps
 from shlex import quote
 from typing import Any, Final
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,6 +26,7 @@ from rightcall.executor.toolbox import Equipped
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
+from rightcall.record.export import entry_record, value_of
 from rightcall.record.tables import START, AuditEntry, Tables
 
 _LONGEST_COMMAND: Final = 4000
@@ -121,11 +122,7 @@ async def show_raw(request: Request) -> Response:
         return [] if entry is None else [entry, *tables.belonging(number)]
 
     entries = await look(request, work)
-    lines = [
-        {"seq": one.seq, "kind": one.kind, "call": one.call, "at": one.at, "hash": one.hash.hex(), "body": _body(one)}
-        for one in entries
-    ]
-    text = b"".join(json.encode(one) + b"\n" for one in lines)
+    text = b"".join(json.encode(entry_record(one)) + b"\n" for one in entries)
     return Response(text, 200 if entries else 404, media_type="application/x-ndjson")
 
 
@@ -197,18 +194,11 @@ def _chained(tables: Tables, entry: AuditEntry, room: Room) -> Chained:
     previous = tables.entry(entry.seq - 1)
     before = START if entry.seq == 1 else None if previous is None else previous.hash
     if len(entry.body) <= _MOST_LAID_OUT:
-        body = json.format(json.encode(_body(entry))).decode()
+        body = json.format(json.encode(value_of(entry))).decode()
     else:
         body, room.is_cut = entry.body[:MOST_TEXT].decode("utf-8", "backslashreplace"), True
     shown = room.lines(json_lines(room.start(body)))
     return Chained(entry, "pruned" if before is None else before.hex(), shown)
-
-
-def _body(entry: AuditEntry) -> Any:
-    try:
-        return json.decode(entry.body)
-    except DecodeError:  # somebody else wrote it
-        return entry.body.decode("utf-8", "backslashreplace")
 
 
 def _command(found: CallRecord, site: Site) -> str | None:
