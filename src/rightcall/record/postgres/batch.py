@@ -31,7 +31,7 @@ from rightcall.record.postgres.tables import (
     grant_row,
     key_of,
 )
-from rightcall.record.tables import AuditEntry, Clock, EntryKind, Needs, link
+from rightcall.record.tables import AuditEntry, Clock, EntryKind, Needs
 
 if TYPE_CHECKING:
     import psycopg
@@ -254,12 +254,9 @@ class BatchTables(PostgresTables):
     # The audit
 
     def append(self, kind: EntryKind, call: int, body: bytes) -> int:
-        chain = self._own()
-        seq, at = chain.next_number(self._more_numbers), self._clock.wall()
-        own = link(chain.hash, seq, kind, call, at, body)
-        self._records.append((at[:10], seq, chain.node, kind, call, at, own, body.decode()))
-        chain.moved(seq, own)
-        return seq
+        row = self._own().append(kind, call, body, self._clock, self._more_numbers)
+        self._records.append(row)
+        return row[1]
 
     def entry(self, seq: int) -> AuditEntry | None:
         for day, number, node, kind, call, at, own, body in reversed(self._records):

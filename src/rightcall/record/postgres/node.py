@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres.connection import Address, unusable
-from rightcall.record.tables import START, SystemClock, written
+from rightcall.record.tables import START, Clock, EntryKind, SystemClock, link, written
 
 if TYPE_CHECKING:
     import psycopg
@@ -78,8 +78,15 @@ class Chain:
     def drop_numbers(self) -> None:
         self._numbers.clear()
 
-    def moved(self, seq: int, hash: bytes) -> None:
-        self.seq, self.hash = seq, hash
+    def append(
+        self, kind: EntryKind, call: int, body: bytes, clock: Clock, more: Callable[[int], list[int]]
+    ) -> tuple[Any, ...]:
+        """Add a record: its row in the audit table, whose second column is its number. `more` as for the numbers."""
+        seq, at = self.next_number(more), clock.wall()
+        own = link(self.hash, seq, kind, call, at, body)
+        row = (at[:10], seq, self.node, kind, call, at, own, body.decode())
+        self.seq, self.hash = seq, own
+        return row
 
     def state(self) -> tuple[int, bytes, int]:
         """To go back to, within one transaction."""

@@ -13,7 +13,7 @@ from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, G
 from rightcall.record.postgres.connection import load_driver
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import partition
-from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
+from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes
 
 if TYPE_CHECKING:
     import psycopg
@@ -157,12 +157,9 @@ class PostgresTables:
     # The audit
 
     def append(self, kind: EntryKind, call: int, body: bytes) -> int:
-        chain = self._own()
-        seq, at = chain.next_number(self._more_numbers), self._clock.wall()
-        own = link(chain.hash, seq, kind, call, at, body)
-        self._pending.append((at[:10], seq, chain.node, kind, call, at, own, body.decode()))
-        chain.moved(seq, own)
-        return seq
+        row = self._own().append(kind, call, body, self._clock, self._more_numbers)
+        self._pending.append(row)
+        return row[1]
 
     def _own(self) -> Chain:
         if self._chain is None:
