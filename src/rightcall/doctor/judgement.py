@@ -25,7 +25,7 @@ from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Did, Gates, Settler
 from rightcall.proxy.teaching import is_copied, refused_tools, why_ignored
 from rightcall.proxy.teaching import teach_tools as as_taught
-from rightcall.proxy.wires.common import Delta, Kind, Redo, Usage, Wire, an_object, decode_object
+from rightcall.proxy.wires.common import Delta, Kind, Redo, Usage, Wire, an_object, decode_object, decode_value
 from rightcall.server.addresses import Upstream
 from rightcall.server.exchange import ENDED, replacement
 from rightcall.types import Call, Verdict
@@ -247,25 +247,12 @@ def arguments_of(wire: Wire, call: Native) -> dict[str, Any] | None:
     if wire.name in ("openai_chat", "openai_responses"):
         if not isinstance(value, str):
             return None
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return None
+        value = decode_value(value)
     elif isinstance(value, str) and not value:
         value = {}  # a stream without a piece of arguments: there are none
-    elif isinstance(value, str):
-        value = _streamed_object(wire, value)
+    elif isinstance(value, str) and wire.name == "anthropic":  # text in a whole answer of Ollama is not an object
+        value = decode_value(value)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _streamed_object(wire: Wire, text: str) -> Any:
-    """Anthropic streams arguments as text; a text in a whole answer of Ollama is no object."""
-    if wire.name != "anthropic":
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
 
 
 def _misfits(tool: Tool, arguments: dict[str, Any]) -> set[Damage]:

@@ -33,6 +33,7 @@ from rightcall.proxy.wires.common import (
     Redo,
     StreamWire,
     Usage,
+    decode_value,
     reported,
 )
 from rightcall.types import Call, Verdict
@@ -72,10 +73,7 @@ class Building(Struct, eq=False):
         written = self.written()
         if not isinstance(written, str) or not written:
             return not written
-        try:
-            return not isinstance(msgspec.json.decode(written), dict)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return True
+        return not isinstance(decode_value(written), dict)
 
     def judged(self, settler: Settler, end: End) -> tuple[Call | None, Did]:
         """The call in its place, or None where it stays; and what was done. Asked once, since every time counts."""

@@ -44,6 +44,8 @@ from rightcall.proxy.wires.common import (
     Usage,
     Wire,
     an_object,
+    decode_object,
+    decode_value,
     estimate,
     plus,
     tokens_of,
@@ -414,7 +416,7 @@ class Answering:
     async def _whole(self, incoming: Incoming) -> None:
         raw = await incoming.read_all()
         headers = _unmeasured(incoming)
-        answer = _decoded(raw)
+        answer = decode_value(raw)
         if answer is None and b"json" in header_of(headers, b"content-type"):
             fault = Fault("other", "sent an answer that is not valid JSON, or only a part of it")
             raise tell_upstream(self.client.upstream, fault)
@@ -424,7 +426,7 @@ class Answering:
         told = self._words(self.facts.did)
         given = an_object(answer)
         if self.client.reports and event is not None and given is not None and (told or FIELD in given):
-            raw = msgspec.json.encode(with_report(an_object(_decoded(raw)) or given, told))
+            raw = msgspec.json.encode(with_report(decode_object(raw) or given, told))
         own = [(OWN, told.encode())] if told else []
         await self.client.start(incoming.status, [*headers, *own, length_of(raw)])
         await self.client.end(raw)
@@ -550,13 +552,6 @@ class Answering:
 def _unmeasured(incoming: Incoming) -> Headers:
     """The headers for the client, without a length, which may change."""
     return [header for header in answer_headers(incoming.headers) if header[0] != b"content-length"]
-
-
-def _decoded(raw: bytes) -> Any:
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
 
 
 log = logging.getLogger("rightcall")

@@ -281,8 +281,13 @@ Object = dict[str, Any]
 
 def decode_object(data: bytes) -> Object | None:
     """The object in these bytes, if there is one."""
+    return an_object(decode_value(data))
+
+
+def decode_value(data: bytes | str) -> Any:
+    """The JSON value in these bytes, None also where there is none."""
     try:
-        return an_object(msgspec.json.decode(data))
+        return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
