@@ -17,6 +17,7 @@ from unicodedata import normalize
 
 from msgspec import Struct, json
 
+from rightcall.base.globs import matches
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.base.text import escaped
@@ -198,16 +199,7 @@ def _matches(pattern: str, value: str) -> bool:
         return pattern == value
     if len(value) > _LONGEST_VALUE or not value.isprintable() or value.count("@") > 1:
         return False
-    first, *middle, last = pattern.split("*")
-    if len(value) < len(first) + len(last) or not value.startswith(first) or not value.endswith(last):
-        return False
-    at, end = len(first), len(value) - len(last)
-    for part in middle:
-        at = value.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
+    return matches(pattern, value)
 
 
 def _filled(template: str, claims: Mapping[str, Any]) -> str | None:
