@@ -286,24 +286,17 @@ def arguments(parser: ArgumentParser) -> None:
     reject = action("reject", "Reject the pull request as it is now", acts=True)
     reject.add_argument("text", type=given_text, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
     close = action("close", "Close the pull request without merging it", acts=True)
-    close.add_argument(
-        "text",
-        nargs="?",
-        type=given_text,
-        default="",
-        metavar="TEXT",
-        help="Reason; @FILE reads a file, - standard input",
-    )
     merge = action("merge", "Run the checks, and merge the pull request if they pass", acts=True)
     merge.add_argument("--approve", action="store_true", help="Also approve it, as shown")
-    approve.add_argument(
-        "text",
-        nargs="?",
-        type=given_text,
-        default="",
-        metavar="TEXT",
-        help="Comment; @FILE reads a file, - standard input",
-    )
+    for one, what in ((close, "Reason"), (approve, "Comment")):
+        one.add_argument(
+            "text",
+            nargs="?",
+            type=given_text,
+            default="",
+            metavar="TEXT",
+            help=f"{what}; @FILE reads a file, - standard input",
+        )
     approve.add_argument("--commit", metavar="HEX", help="Approve only if the branch is at this commit")
     for one in (approve, merge):
         one.add_argument("--yes", action="store_true", help="Do not ask for confirmation")

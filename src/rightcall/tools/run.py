@@ -201,6 +201,15 @@ class NoThread(Exception):
     """There is no thread for a job, and none to wait for; the message says why."""
 
 
+def _take(token: list[None]) -> bool:
+    """Whether it was still there: of several threads one gets it, since popping a list is atomic."""
+    try:
+        token.pop()
+    except IndexError:
+        return False
+    return True
+
+
 class Job:
     """One piece of work. `tell(outcome, kept)` is called in its thread at the end. The outcome is what the work
     returned, or the exception it raised; `kept` is false when it was stopped, whatever there was by then."""
@@ -211,18 +220,11 @@ class Job:
         self._work = work
         self._tell = tell
         self._token = [None]
+        """Whoever takes it decides how the job ends."""
         self._ident: int | None = None
         self._gate = threading.Lock()  # opened when the exception is on its way
         self._gate.acquire()
         self.over = False
-
-    def _take(self) -> bool:
-        """Whoever gets the token decides how the job ends; popping a list is atomic."""
-        try:
-            self._token.pop()
-        except IndexError:
-            return False
-        return True
 
     @property
     def decided(self) -> bool:
@@ -231,7 +233,7 @@ class Job:
 
     def interrupt(self) -> bool:
         """Stop the work, if it has not ended already: false means that its outcome is on its way."""
-        if not self._take():
+        if not _take(self._token):
             return False
         try:
             if self._ident is not None:
@@ -248,7 +250,7 @@ class Job:
             self._ident = threading.get_ident()
             if not self.decided:  # stopped before it began
                 outcome = self._outcome()
-            kept = self._take()
+            kept = _take(self._token)
             if not kept:
                 self._gate.acquire()
                 for _ in range(100):  # an exception that is due is raised at the latest on the way round
@@ -428,7 +430,7 @@ class _End:
         if not kept:
             discard(outcome)
         outcome = outcome if kept else None
-        if self._takes():
+        if _take(self._token):
             self.reached, self.outcome = True, outcome
             self._met.release()
         else:
@@ -437,16 +439,9 @@ class _End:
     def is_met(self, seconds: float) -> bool:
         """Whether it is reached by then, for which the whole event loop waits; to be asked once."""
         if not self._met.acquire(timeout=seconds):
-            if self._takes():
+            if _take(self._token):
                 return False
             self._met.acquire()  # it is being told right now
-        return True
-
-    def _takes(self) -> bool:
-        try:
-            self._token.pop()
-        except IndexError:
-            return False
         return True
 
     def reach(self, outcome: Any) -> None:

@@ -19,6 +19,7 @@ from rightcall.catalog.packs import available_packs
 from rightcall.catalog.tool import Tool
 from rightcall.console.bench import TooBusyError
 from rightcall.console.page import Form, Page, Site, look, number_of, plain_sign, read_form, render, site_of
+from rightcall.console.pages.call import Change
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
@@ -57,18 +58,6 @@ class Wanted(Struct, frozen=True):
     kind: str = "text"
     cut: bool = False
     """The token limit cut it off."""
-
-
-class Change(Struct, frozen=True):
-    """One repair."""
-
-    path: str
-    before: list[TextLine]
-    after: list[TextLine]
-    rule: str
-    strategy: str
-    confidence: float
-    note: str
 
 
 State = Literal["right", "repaired", "refused", "unread"]
