@@ -224,6 +224,8 @@ def closing(fd: int) -> Generator[int]:
 # and whoever asked does the next best.
 
 _CANNOT = frozenset((errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP))
+_NO_LINKS = (PermissionError, NotImplementedError)
+"""A file system on which no file has a second name."""
 _NUMBERS = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 """Of the call, for C libraries that have no function for it."""
 _FIRST_TAKEN, _SWAPPED = (0x4, 0x2) if sys.platform == "darwin" else (0x1, 0x2)
@@ -252,7 +254,7 @@ def rename_new(folder: int, old: str, new: str) -> None:
 def _rename_by_link(folder: int, old: str, new: str) -> None:
     try:
         os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except (PermissionError, NotImplementedError):  # a file system without second names
+    except _NO_LINKS:
         with suppress(FileNotFoundError):
             os.stat(new, dir_fd=folder, follow_symlinks=False)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
@@ -298,8 +300,6 @@ def _rename_function() -> _Rename | None:
 
 _TRIES = 50
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_NO_LINKS = (PermissionError, NotImplementedError)
-"""A file system on which no file has a second name."""
 
 hook: Callable[[str], None] | None = None
 """For tests that stop at a step."""

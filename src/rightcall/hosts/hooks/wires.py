@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -246,7 +247,7 @@ _SILENT = "The call was refused."
 """Codex takes no denial without a reason."""
 
 
-class Wire:
+class Wire(ABC):
     """The events of one host, and the answers to them."""
 
     HOST = ""
@@ -272,10 +273,10 @@ class Wire:
             return call
         return replace(call, kind="after", summary=text_of(event.get("tool_response")), **self._result(event))
 
+    @abstractmethod
     def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
         """What the host is told of a call that it is about to make; None for nothing. `vouched`: the policy is the
         user's own word, so that what it has from a person takes the place of the host's question."""
-        raise NotImplementedError
 
     def answer_after(self, warning: str) -> dict[str, Any] | None:
         """What the model reads beside the result, where a warning can only be given there; None for nothing."""
@@ -285,8 +286,9 @@ class Wire:
     def deny(self, reason: str) -> dict[str, Any]:
         return _output(permissionDecision="deny", permissionDecisionReason=reason)
 
+    @abstractmethod
     def _result(self, event: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+        """What came of a call: its `ok`, and what else the event says of it."""
 
 
 class _Claude(Wire):

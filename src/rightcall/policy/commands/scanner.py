@@ -6,6 +6,7 @@ count against one budget.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from rightcall.base.text import regex
@@ -48,7 +49,7 @@ class ReadingBudget:
             raise UnreadableLine("it has too many commands")
 
 
-class WordScanner:
+class WordScanner(ABC):
     """The text, a place in it, and what is known of variables there."""
 
     def __init__(
@@ -69,12 +70,13 @@ class WordScanner:
         self.outward: list[int] = []
         """Commands that read what the one around them writes: `tee >(sh)`."""
 
-    # `shell.py` reads what stands in a substitution, and says what it would print where that is plain
+    @abstractmethod
     def substitute(self, closing: str, pieces: Pieces) -> str | None:
-        raise NotImplementedError
+        """Read what stands in a substitution up to its end; what it would print, where that is plain."""
 
+    @abstractmethod
     def substitute_text(self, text: str, pieces: Pieces) -> str | None:
-        raise NotImplementedError
+        """The same for a text whose end is known."""
 
     def peek(self, ahead: int = 0) -> str:
         at = self.at + ahead

@@ -58,7 +58,7 @@ class Frames(asyncio.Protocol):
         await self._can_write.wait()
 
     def hold(self, is_held: bool) -> None:
-        """Read nothing for now, or again: whoever takes what is heard cannot keep up."""
+        """Stop reading, or go on: whoever takes what is heard cannot keep up."""
         if self._transport is not None and not self._transport.is_closing() and is_held == self._transport.is_reading():
             (self._transport.pause_reading if is_held else self._transport.resume_reading)()
 
