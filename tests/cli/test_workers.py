@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from msgspec import json
@@ -68,6 +69,30 @@ def test_a_session_is_found_from_every_worker_and_its_server_runs_once(server: S
     assert len(tool_server.starts(folder)) <= before + 1
     assert second.delete(session).status == 200
     assert first.call("tools_echo", {"text": "gone"}, session).status == 404
+
+
+def test_a_connection_goes_to_the_worker_that_has_what_it_asks_for(server: Server) -> None:
+    first, second = server.at_each().values()
+    mine, theirs = first.initialize(), second.initialize()
+    large = "ä" * 700_000  # in many pieces
+    assert text_of(second.call("tools_echo", {"text": large}, mine)) == large
+    assert second.get("/health").json["worker"]["name"] == first.worker
+    for session in (theirs, mine, theirs):
+        assert text_of(second.call("tools_echo", {"text": session}, session)) == session
+    assert second.get("/health").json["worker"]["name"] != first.worker
+
+
+def test_who_asks_twice_at_once_at_another_worker_is_told_to_ask_again(server: Server) -> None:
+    first, second = server.at_each().values()
+    session = first.initialize()
+    where = urlsplit(server.url)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    head = f"POST {where.path}/mcp HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-length: {len(body)}\r\n"
+    asked = f"{head}accept: application/json\r\nmcp-session-id: {session}\r\n\r\n".encode() + body
+    told = second.say(asked + asked)
+    assert told.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert (b"connection: close" in told, told.count(b"HTTP/1.1")) == (True, 1)
+    assert text_of(first.call("tools_echo", {"text": "asked again"}, session)) == "asked again"
 
 
 @pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])

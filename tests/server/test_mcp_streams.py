@@ -77,13 +77,14 @@ def told(answer: Answer) -> list[Any]:
 @pytest.mark.parametrize(
     ("version", "accept", "kind", "begins"),
     [
-        ("2025-11-25", "application/json, text/event-stream", "text/event-stream", b"id: 2-0\nretry: 1000\ndata: \n\n"),
+        ("2025-11-25", "text/event-stream", "text/event-stream", b"id: 2-0\nretry: 1000\ndata: \n\n"),
+        ("2025-11-25", "application/json, text/event-stream", "application/json", b"{"),
         ("2025-11-25", "application/json", "application/json", b"{"),
         ("2025-11-25", "*/*", "application/json", b"{"),
         ("2025-06-18", "application/json, text/event-stream", "application/json", b"{"),
     ],
 )
-def test_an_answer_is_a_stream_for_clients_that_know_how_to_come_back(
+def test_an_answer_that_is_there_at_once_is_a_stream_only_for_clients_that_take_nothing_else(
     version: str, accept: str, kind: str, begins: bytes
 ) -> None:
     async def work(site: Site) -> Answer:

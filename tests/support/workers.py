@@ -124,6 +124,12 @@ class Connection:
         assert answer.readline() == b": listening\n"
         return answer
 
+    def say(self, data: bytes) -> bytes:
+        """Exactly these bytes, and all that comes until the server closes the connection."""
+        self._open.sock.sendall(data)
+        with self._open.sock.makefile("rb") as answer:
+            return answer.read()
+
     def delete(self, session: str) -> Got:
         return self._asked("DELETE", "/mcp", None, {"mcp-session-id": session})
 

@@ -345,9 +345,9 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
         def stopping(running: int) -> None:
             say_stopping(running, endpoint, lines.say)
 
-        server = WorkerServer(
-            service.app, seat, service.metrics, service.condition, Told(begun, stopping, seat.drain, lambda: None)
-        )
+        drain = None if endpoint is None else endpoint.drain
+        told_of = Told(begun, stopping, drain, lambda: None)
+        server = WorkerServer(service.app, seat, service.metrics, service.condition, told_of)
         try:
             return server.run_bound()
         finally:

@@ -244,7 +244,6 @@ def _beside(parts: Parts, metrics: Metrics, closing: list[Closing]) -> tuple[dic
         opening.append(mcp.gateway.start)
         closing.append(mcp.aclose)
         beside["/mcp"] = mcp if seat is None else seat.endpoint(mcp)
-        closing += [] if seat is None else [seat.cut_off]
     if own is not None:
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
         opening.append(own.executor.start)

@@ -128,8 +128,8 @@ async def stream(
     eager = reply.can_pause = manner.primed and accept.find(b"event-stream") >= 0
     channel = reply.channel
     await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
-    if eager and channel.is_over:
-        await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
+    if eager and channel.is_over and reply.answer is not None and not reply.has_news and b"json" in accept:
+        await plain(send, manner.status(reply.answer), reply.answer, headers)
         return
     takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
     watch = asyncio.ensure_future(_left(receive))

@@ -133,6 +133,8 @@ class _State(Enum):
 
 
 _HEAD = _State.HEAD
+CONNECTION = "rightcall.connection"
+"""Where a request's scope has its connection, if it is kept as it came."""
 
 
 class _Refused(Exception):
@@ -236,6 +238,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """Made by `protocol_for`, which gives it the crowd that it belongs to."""
 
     crowd: ClassVar[Crowd]
+    keeps: ClassVar[bytes | None] = None
+    """How the paths end whose requests are kept as they came, since another process may have to answer them."""
     app: Any
     url: bytes
 
@@ -251,6 +255,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal: _Refusal | None = None
         self._pieces: list[bytes] = []
         """Of a body, within one arrival: many thousand chunks of a byte each are handed on as one piece."""
+        self._arrived: list[bytes] | None = None
+        """A request as it came, from its first byte on, where it is kept."""
+        self.handed = b""
+        """What another process has read on this connection, and did not answer."""
         self._most_head, self._most_headers = self.crowd.limits.head_bytes, self.crowd.limits.headers
         self._most_body = self.crowd.limits.body_bytes
 
@@ -263,6 +271,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self.crowd.waits(self)
         else:
             self._send_away((503, "too_many_connections", "too many connections are open; try again in a moment"))
+        if self.handed:
+            request, self.handed = self.handed, b""
+            self.data_received(request)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.crowd.leave(self)
@@ -278,6 +289,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._heard = self.loop.time()
         if state is _State.IDLE:
             self._begin_head()
+            self._arrived = [data] if self.keeps else None
+        elif self._arrived is not None:
+            self._arrived.append(data)
         self._came = len(data)
         self._raw_bytes += self._came
         self._feed(data)
@@ -331,6 +345,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self._state is not _State.HEAD:  # requests that follow one another in one piece
             self._begin_head()
+            self._arrived = None
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -388,6 +403,10 @@ class LimitedProtocol(HttpToolsProtocol):
         scope["path"] = unquote(path) if "%" in path else path
         scope["raw_path"] = url.path
         scope["query_string"] = url.query or b""
+        if self.keeps and url.path.endswith(self.keeps):
+            cast("dict[str, Any]", scope)[CONNECTION] = self
+        else:
+            self._arrived = None
 
     def _check_first_line(self, method: bytes) -> None:
         if method == b"CONNECT" or not method.isalpha():
@@ -429,6 +448,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Without uvicorn's timer for the next request: the crowd looks at that too."""
+        self._arrived = None
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
             self.flow.resume_reading()
@@ -457,6 +477,34 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle = self._latest()
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
+
+    # what hands it over
+
+    @property
+    def descriptor(self) -> int:
+        return self.transport.get_extra_info("socket").fileno()
+
+    def stand_still(self) -> bytes | None:
+        """The request that waits for its answer, as it came, and no more is read. None where it cannot be taken away:
+        something was answered, or more has come."""
+        cycle = self._latest()
+        if self._arrived is None or self._state is not _State.WORK or self.pipeline or self.transport.is_closing():
+            return None
+        if cycle is None or cycle.response_started or self.transport.get_write_buffer_size():
+            return None
+        self.flow.pause_reading()
+        return b"".join(self._arrived)
+
+    def go_on(self) -> None:
+        """Nobody has taken it."""
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+
+    def let_go(self) -> None:
+        """It is another process's from here on: this one closes it, and ends nothing."""
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        self.transport.abort()
 
     # what the crowd calls
 

@@ -1,7 +1,6 @@
 """Whole messages over a stream between processes of one server: a length, one letter that says what it is, the content.
 
     parent ◀─▶ worker     orders and figures, over a pair of sockets
-    worker ◀─▶ worker     requests of a session that another worker has
     worker ◀─▶ parent     lines of an MCP server that runs once for all workers
 
 The sockets are a pair that nobody else has, or lie in a folder that only this user can look into.
@@ -38,8 +37,6 @@ class Frames(asyncio.Protocol):
         self.lost = lost
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
-        self._can_write = asyncio.Event()
-        self._can_write.set()
 
     @property
     def is_open(self) -> bool:
@@ -52,15 +49,6 @@ class Frames(asyncio.Protocol):
         self._transport.write(framed(kind, content))
         if self._transport.get_write_buffer_size() > MOST:
             self._transport.abort()
-
-    async def drain(self) -> None:
-        """Wait until the other end has taken most of it, or is gone."""
-        await self._can_write.wait()
-
-    def hold(self, is_held: bool) -> None:
-        """Stop reading, or go on: whoever takes what is heard cannot keep up."""
-        if self._transport is not None and not self._transport.is_closing() and is_held == self._transport.is_reading():
-            (self._transport.pause_reading if is_held else self._transport.resume_reading)()
 
     def close(self) -> None:
         if self._transport is not None:
@@ -95,14 +83,7 @@ class Frames(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self._can_write.set()
         self.lost()
-
-    def pause_writing(self) -> None:
-        self._can_write.clear()
-
-    def resume_writing(self) -> None:
-        self._can_write.set()
 
     def _abort(self) -> None:
         self._buffer.clear()

@@ -21,8 +21,8 @@ from rightcall.server.app import Running, Told
 from rightcall.server.health import Condition
 from rightcall.server.recording import Metrics
 from rightcall.server.workers.accepting import Acceptor, Board
-from rightcall.server.workers.forwarding import Forwarding
 from rightcall.server.workers.frames import Frames, received
+from rightcall.server.workers.handover import Adopt, Handover
 from rightcall.server.workers.relays import opening
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Seat:
         self._frames = Frames(self._heard, self._orphaned)
         self._asked: dict[bytes, asyncio.Future[str]] = {}
         self._numbers = count(1)
-        self._forwarding: Forwarding | None = None
+        self._handover: Handover | None = None
 
     @property
     def tells(self) -> bool:
@@ -105,8 +105,8 @@ class Seat:
 
     def endpoint(self, mcp: Endpoint) -> ASGIApp:
         """The gateway's endpoint, which knows whose a session is."""
-        self._forwarding = Forwarding(mcp, self.hello.name, self.hello.folder)
-        return self._forwarding
+        self._handover = Handover(mcp, self.hello.name, self.hello.folder)
+        return self._handover
 
     def limits(self) -> ServeLimits:
         """Of one worker: what a server has for its connections is divided."""
@@ -115,8 +115,11 @@ class Seat:
 
     async def join(self) -> None:
         await asyncio.get_running_loop().create_unix_connection(lambda: self._frames, sock=self._channel)
-        if self._forwarding is not None:
-            await self._forwarding.start()
+
+    def welcome(self, adopt: Adopt) -> None:
+        """Take connections from other workers."""
+        if self._handover is not None:
+            self._handover.start(adopt)
 
     def ready(self, told: Mapping[str, Any]) -> None:
         self._frames.send(READY, json.encode(told))
@@ -140,17 +143,12 @@ class Seat:
     @property
     def is_needed(self) -> bool:
         """Whether clients will come back for what only this worker has."""
-        return self._forwarding is not None and self._forwarding.is_needed
-
-    async def drain(self) -> None:
-        """Until what other workers have passed on is answered, too."""
-        if self._forwarding is not None:
-            await self._forwarding.drain()
+        return self._handover is not None and self._handover.is_needed
 
     async def cut_off(self) -> None:
-        """Answer other workers no more."""
-        if self._forwarding is not None:
-            await self._forwarding.aclose()
+        """Take nothing from other workers any more."""
+        if self._handover is not None:
+            await self._handover.aclose()
 
     async def aclose(self) -> None:
         await self.cut_off()
@@ -190,6 +188,7 @@ class WorkerServer(Running):
 
     def __init__(self, app: ASGIApp, seat: Seat, metrics: Metrics, condition: Condition, told: Told) -> None:
         super().__init__(app, seat.listener, seat.limits(), told=told, metrics=metrics)
+        cast("type[LimitedProtocol]", self.config.http).keeps = b"/mcp"
         self._seat = seat
         self._metrics = metrics
         self._condition = condition
@@ -208,21 +207,35 @@ class WorkerServer(Running):
         del sockets
         await self._seat.join()
         await super().startup([])
-        seat, config = self._seat, self.config
+        seat = self._seat
         self.crowd.changed = self._changed
 
-        def make() -> asyncio.Protocol:
-            kind: Any = config.http_protocol_class
-            return kind(config=config, server_state=self.server_state, app_state=self.lifespan.state)
-
-        self._acceptor = Acceptor(seat.listener, seat.board, seat.hello.place, make, self.crowd.__len__)
+        self._acceptor = Acceptor(seat.listener, seat.board, seat.hello.place, self._make, self.crowd.__len__)
         self._acceptor.start()
+        seat.welcome(self._adopt)
         self._spawn(self._say_figures())
         gc.freeze()  # what is loaded is never garbage, and need not be searched in each worker
+
+    def _make(self) -> LimitedProtocol:
+        kind: Any = self.config.http_protocol_class
+        made: LimitedProtocol = kind(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )  # fmt: skip
+        if self._condition.draining:
+            made.retire()
+        return made
+
+    async def _adopt(self, client: socket.socket, request: bytes) -> None:
+        """Serve a connection that another worker has accepted."""
+        made = self._make()
+        made.handed = request
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: made, client)
+        self._changed()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._acceptor is not None:
             self._acceptor.stop()
+        await self._seat.cut_off()
         self._condition.draining = True
         for task in self._tasks:
             task.cancel()

@@ -1,0 +1,219 @@
+"""MCP over workers: a request that belongs to what another worker has is given to that one, together with its
+connection.
+
+    client ─▶ any worker ─▶ the socket of the worker that has the session
+           ◀────────────────┘ the connection is that worker's from here on
+
+Sessions of the old era, calls that wait for answers and tasks of the new one carry the name of their worker. The worker
+that has read a request passes on the connection and the bytes that have come: the other one reads them as if it had
+accepted the connection itself, and so looks at its token again. What the client asks next on it is already at the right
+place. Where that worker is gone, what it had is as unknown as any, which clients are told as the specification says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from struct import Struct as Layout
+from typing import Any, Final
+
+from starlette.types import Receive, Scope, Send
+
+from rightcall.base.http.answers import header_of
+from rightcall.mcp.gateway.forward import MARK, TASKS, names_in
+from rightcall.mcp.messages import HANDSHAKE, fields, header_text, mapping, read, value
+from rightcall.mcp.session import spawn
+from rightcall.server.access import Gone, body_of, replayed
+from rightcall.server.mcp import Endpoint, plain
+from rightcall.server.protocol import CONNECTION, LimitedProtocol
+from rightcall.server.workers.frames import MOST
+
+Adopt = Callable[[socket.socket, bytes], Awaitable[None]]
+"""Serve a connection on which so much has come already."""
+
+ACCEPTING: Final = 2.0
+"""Seconds in which a worker must say that it takes a request. One that does not has not seen it, and never will."""
+_ADOPTING: Final = 10.0
+"""Seconds in which a request must have come from another worker."""
+RECENT: Final = 60.0
+"""A session that was used within so many seconds will be used again."""
+_TIRED: Final = 1.0
+"""Seconds without accepting where the system has no descriptor left."""
+_GO: Final = b"g"
+_LENGTH: Final = Layout(">Q")
+_OWNER: Final = re.compile(r"(w[0-9]{1,9})\.")
+_STATE: Final = b"requestState"
+_LISTEN: Final = "subscriptions/listen"
+
+
+def owner_of(name: object) -> str:
+    """The worker that a session, a state or a task names; empty where it names none.
+
+    >>> owner_of("w3.Kf0"), owner_of("rightcall-gateway.w12.Kf0"), owner_of("Kf0"), owner_of(7)
+    ('w3', 'w12', '', '')
+    """
+    if not isinstance(name, str):
+        return ""
+    found = _OWNER.match(name.removeprefix(MARK))
+    return found[1] if found else ""
+
+
+class Handover:
+    """In front of the endpoint of one worker, which is called `name`; `folder` holds the sockets of all."""
+
+    def __init__(self, endpoint: Endpoint, name: str, folder: str) -> None:
+        self._endpoint = endpoint
+        self._name = name
+        self._folder = folder
+        self._listener: socket.socket | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, adopt: Adopt) -> None:
+        """Take what is this worker's from the others."""
+        listener = self._listener = socket.socket(socket.AF_UNIX)
+        listener.setblocking(False)
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(self._name))
+        listener.bind(self._path(self._name))
+        os.chmod(self._path(self._name), 0o600)
+        listener.listen()
+        spawn(self._tasks, self._accept(listener, adopt))
+
+    async def aclose(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._listener is not None:
+            self._listener.close()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether clients will come back for what only this worker has."""
+        return self._endpoint.sessions.used_within(RECENT) or self._endpoint.gateway.is_busy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            owner, receive = await _owner_of_request(scope, receive)
+            if owner and owner != self._name:
+                body = await body_of(receive)
+                receive = replayed({"type": "http.request", "body": body}, receive)
+                if await self._give(scope[CONNECTION], owner, send):
+                    return
+        except Gone:
+            return
+        await self._endpoint(scope, receive, send)
+
+    async def _give(self, connection: LimitedProtocol, owner: str, send: Send) -> bool:
+        """Whether that worker lives and answers, or the client was told to ask again."""
+        loop = asyncio.get_running_loop()
+        with socket.socket(socket.AF_UNIX) as way:
+            way.setblocking(False)
+            try:
+                async with asyncio.timeout(ACCEPTING):
+                    await loop.sock_connect(way, self._path(owner))
+                    if await loop.sock_recv(way, 1) != _GO:
+                        return False
+                    request = connection.stand_still()
+                    if request is None:  # it has sent more already, which was read here
+                        again = [(b"connection", b"close"), (b"retry-after", b"0")]
+                        await plain(send, 503, b"", again)
+                        return True
+                    socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
+                    await loop.sock_sendall(way, request[:-1])
+                    way.send(request[-1:])  # without it, it is none; with it, it is not ours any more
+            except (OSError, TimeoutError):
+                connection.go_on()
+                return False
+        connection.let_go()
+        return True
+
+    async def _accept(self, listener: socket.socket, adopt: Adopt) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                way, _ = await loop.sock_accept(listener)
+            except OSError:
+                await asyncio.sleep(_TIRED)
+            else:
+                spawn(self._tasks, self._take(way, adopt))
+
+    async def _take(self, way: socket.socket, adopt: Adopt) -> None:
+        """Says at once that it is there: one that was stopped does not, and is sent nothing."""
+        loop = asyncio.get_running_loop()
+        client: socket.socket | None = None
+        try:
+            with way:
+                async with asyncio.timeout(_ADOPTING):
+                    await loop.sock_sendall(way, _GO)
+                    await _until_readable(way)
+                    head, files, *_ = socket.recv_fds(way, _LENGTH.size, 1)
+                    if not files:
+                        return
+                    client = socket.socket(fileno=files[0])
+                    client.set_inheritable(False)
+                    client.setblocking(False)
+                    request = await _received(way, *_LENGTH.unpack(head))
+            adopted, client = client, None
+            await adopt(adopted, request)
+        except (OSError, TimeoutError, EOFError):
+            return  # the other worker is gone, or has answered by itself
+        finally:
+            if client is not None:
+                client.close()
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, f"{name}.sock")
+
+
+async def _until_readable(one: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    came = loop.create_future()
+    loop.add_reader(one, lambda: came.done() or came.set_result(None))
+    try:
+        await came
+    finally:
+        loop.remove_reader(one)
+
+
+async def _received(way: socket.socket, length: int) -> bytes:
+    loop, found = asyncio.get_running_loop(), bytearray()
+    if length > MOST:
+        raise EOFError
+    while len(found) < length:
+        piece = await loop.sock_recv(way, min(length - len(found), 1_000_000))
+        if not piece:
+            raise EOFError
+        found += piece
+    return bytes(found)
+
+
+async def _owner_of_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
+    """Whose a request is, where that matters; and the request, which may have been read for that. Raises Gone."""
+    headers = scope["headers"]
+    version = header_of(headers, b"mcp-protocol-version").strip(b" \t").decode("latin-1")
+    if not version or version in HANDSHAKE:
+        return owner_of(header_of(headers, b"mcp-session-id").decode("latin-1")), receive
+    method = header_of(headers, b"mcp-method").strip(b" \t").decode("latin-1")
+    if method.startswith("tasks/"):
+        return owner_of(header_text(header_of(headers, b"mcp-name"))), receive
+    if scope["method"] != "POST":
+        return "", receive
+    body = await body_of(receive)
+    owner = ""
+    if _STATE in body or method == _LISTEN:
+        message = read(body)
+        params = fields(message.params) if message is not None else {}
+        owner = owner_of(value(params.get("requestState", b"")))
+        if not owner and method == _LISTEN:
+            owner = _owner_of_tasks(mapping(value(params.get("notifications", b""))))
+    return owner, replayed({"type": "http.request", "body": body}, receive)
+
+
+def _owner_of_tasks(wanted: Mapping[str, Any]) -> str:
+    """Whoever listens for tasks hears of those of one worker: a client has all of its from the same, or listens
+    twice."""
+    return next((owner for one in names_in(wanted, TASKS) if (owner := owner_of(one))), "")
