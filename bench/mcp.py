@@ -150,12 +150,14 @@ def _fastmcp(python: str) -> Iterator[tuple[int, str]]:
 
 
 async def over_http(
-    cpu: Callable[[], float], url: str, tool: str, clients: int, calls: int = CALLS, key: str = ""
-) -> Cost:
+    cpu: Callable[[], float], url: str, tool: str, clients: int, calls: int = CALLS, key: str = "",
+    is_shared: bool = False,
+) -> Cost:  # fmt: skip
     """So many clients, each with a connection and a session of its own, one call after the other. `cpu` says what was
-    spent so far; `key` is their bearer token, where they have one."""
+    spent so far; `key` is their bearer token, where they have one; `is_shared`: all have the session of the first."""
     sessions = [_Client(url, tool, f"c{number}", key) for number in range(clients)]
-    await asyncio.gather(*(one.open() for one in sessions))
+    await sessions[0].open()
+    await asyncio.gather(*(one.join(sessions[0]) if is_shared else one.open() for one in sessions[1:]))
     each = max(20, calls // clients)
     await asyncio.gather(*(one.call(WARM) for one in sessions[:1]))
     before, began = cpu(), time.perf_counter()
@@ -184,11 +186,16 @@ class _Client:
         self._head += f"{line.decode()}\r\nmcp-protocol-version: 2025-11-25\r\n"
         await self._post({"method": "notifications/initialized"})
 
+    async def join(self, first: "_Client") -> None:
+        """One more connection to the session of the first."""
+        self._reader, self._writer = await asyncio.open_connection(*self._address)
+        self._head = first._head
+
     async def call(self, times: int) -> None:
         for number in range(times):
             path = f"{self._name}/{number}.py"
             params = {"name": self._tool, "arguments": {"path": path, "limit": 3}}
-            _, body = await self._post({"id": number + 1, "method": "tools/call", "params": params})
+            _, body = await self._post({"id": f"{path}?{times}", "method": "tools/call", "params": params})
             if path.encode() not in body or b'"result"' not in body:
                 raise RuntimeError(f"a wrong answer: {body[:300]!r}")
 
