@@ -396,3 +396,21 @@ def test_too_few_open_files_are_told_before_anything_starts(tmp_path: Path) -> N
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(told)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.long
+def test_servers_that_write_endless_lines_do_not_fill_the_parent(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    endless = f"open({str(starts)!r}, 'a').write('x')\nimport os\nwhile os.write(1, b'x' * 65536): pass"
+    command = json.encode([sys.executable, "-S", "-c", endless]).decode()
+    (tmp_path / "rightcall.toml").write_text(f"version = 1\n[servers.endless]\ncommand = {command}\n")
+    with serving_with(tmp_path, 2, "--policy", "rightcall.toml", "--quiet") as server:
+        server.until(lambda: starts.exists() and starts.stat().st_size >= 4)
+        early = resident(server.process.pid)
+        server.until(lambda: starts.stat().st_size >= 14)
+        assert resident(server.process.pid) - early < 5 * 16_000_000, "of ten lines of 16 MB nothing stays"
+
+
+def resident(process: int) -> int:
+    """Bytes of its memory."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
