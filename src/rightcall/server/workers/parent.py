@@ -334,7 +334,7 @@ class Parent:
 
     def _lead(self) -> None:
         """One of them does what is done once: it answers hooks, and tells of MCP servers."""
-        able = [one for one in self._workers if one.state == "ready"]
+        able = [one for one in self._workers if one.state == "ready" and not self._stopping.is_set()]
         for nth, one in enumerate(able):
             one.frames.send(LEAD, b"1" if nth == 0 else b"0")
 
