@@ -315,7 +315,13 @@ class Parent:
                     worker = await self._another()
                 except _NotStarted as fault:
                     why, pause = str(fault), _longer(pause)
+            if dead.state == "leaving":
+                self._retire(worker)
             self._lead()
+
+    def _retire(self, worker: _Worker) -> None:
+        worker.state = "leaving"
+        worker.frames.send(RETIRE)
 
     def _is_missing(self, dead: _Worker) -> bool:
         return dead.state != "leaving" and not self._stopping.is_set()
@@ -384,10 +390,9 @@ class Parent:
                     if not self._stopping.is_set():
                         say(f"SIGHUP: {fault}; the old workers go on", "error")
                     return
-                one.state = "leaving"
                 self._spawn(self._keep(new))
+                self._retire(one)
                 self._lead()
-                one.frames.send(RETIRE)
             were = "1 worker was" if len(old) == 1 else f"{len(old)} workers were"
             say(f"SIGHUP: {were} replaced; the old ones finish their requests", "note")
 
