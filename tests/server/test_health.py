@@ -140,3 +140,23 @@ def test_what_one_worker_has_found_is_asked_about_at_once_by_another(
         return [*found, second.fault]
 
     assert asyncio.run(work()) == ["", "closed"]
+
+
+def test_ready_is_one_word_and_a_missing_mcp_server_is_another(tmp_path: Path) -> None:
+    policy = load_policy({"version": 1, "servers": {"shop": {"command": ["shop"]}}})
+    door = Door.open("gateway", policy, strict=True, store=SqliteStore(tmp_path / "audit.db"))
+
+    def lost(_: Any) -> Any:
+        raise OSError("no such program")
+
+    endpoint = Endpoint(SharedGateway(door, lost))
+    service = assemble(
+        "http://127.0.0.1:1", policy, Options(), Access(None, bound_to="127.0.0.1"), Parts(mcp=endpoint)
+    )  # fmt: skip
+    with running(service.app) as address:
+        url = f"http://{address[0]}:{address[1]}"
+        assert request("GET", url, "/health/ready").json == {"status": "ready"}
+        told = request("GET", url, "/health").json
+        assert told["mcp"]["shop"]["state"] != "ready"
+        assert (told["ready"], told["status"]) == (True, "degraded")
+    door.store.close()

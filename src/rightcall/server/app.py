@@ -276,12 +276,11 @@ def _state_of(
         audit["failures"] += readiness.refused
     if audit is not None and audit["ok"] and (fault := readiness.fault):
         audit |= {"ok": False, "fault": fault}
-    ready = audit is None or audit["ok"]
     servers = {} if mcp is None else mcp.gateway.state()
     if mcp is not None and audit is not None:
         audit["recorded"] += mcp.gateway.recorded
-    ready = ready and all(one["state"] == "ready" for one in servers.values())
-    said: dict[str, Any] = {"ready": ready, "audit": audit}
+    said: dict[str, Any] = {"ready": audit is None or audit["ok"], "audit": audit}
+    said |= {} if all(one["state"] == "ready" for one in servers.values()) else {"status": "degraded"}
     said |= {} if held is None else {"paused": {"since": held.since}}
     said |= {} if mcp is None else {"mcp": servers}
     if problem is not None:

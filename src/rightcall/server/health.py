@@ -126,7 +126,7 @@ class Health(NamedTuple):
 
     about: Mapping[str, Any]
     state: Callable[[], Mapping[str, Any]] = dict
-    """What is so at the moment; it may say `ready`."""
+    """What is so at the moment; it may say `ready`, and `status` where the server is ready and something is missing."""
     condition: Condition = Condition()
     look: Callable[[], Awaitable[None]] | None = None
     """Awaited before, so that the state is that of now."""
@@ -147,7 +147,7 @@ def health_pages(health: Health) -> dict[str, Callable[[Request], Awaitable[Resp
     async def tell_health(request: Request) -> Response:
         told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **await health.find_state()}
         told["ready"] = told["ready"] and not health.condition.draining
-        told["status"] = "ok" if told["ready"] else "degraded"
+        told["status"] = told["status"] if told["ready"] else "degraded"
         if entrance_of(request.scope).operator:
             told["uptime_seconds"] = round(monotonic() - started, 1)
         else:
@@ -159,8 +159,8 @@ def health_pages(health: Health) -> dict[str, Callable[[Request], Awaitable[Resp
 
     async def tell_ready(_: Request) -> Response:
         """Says nothing of MCP servers: a machine that has lost one is of more use than none."""
-        audit = (await health.find_state()).get("audit")
-        why = "draining" if health.condition.draining else "" if audit is None or audit["ok"] else "store"
+        ready = (await health.find_state()).get("ready", True)
+        why = "draining" if health.condition.draining else "" if ready else "store"
         return _answer({"status": "not ready", "why": why}, 503) if why else _answer({"status": "ready"})
 
     return {"/health": tell_health, "/health/live": tell_live, "/health/ready": tell_ready}
