@@ -242,7 +242,7 @@ def _ready(
     else:
         from rightcall.cli.trust import tell_store
 
-        say(*tell(base, token, style_for(sys.stdout)))
+        say(*tell(base, _shown(token), style_for(sys.stdout)))
         say(*tell_store(options))
         if mcp:
             say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
@@ -350,9 +350,19 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
     ]
 
 
+_GIVEN = f"${TOKEN}"
+
+
+def _shown(token: str | None) -> str | None:
+    """What people read of it: a token that was given is known to them, and what is printed may go into a log."""
+    return token if token is None or token != os.environ.get(TOKEN) else _GIVEN
+
+
 def _keep_secret(token: str | None) -> str:
     """The token is printed once, in the base URL: everything else refers to that."""
-    return " (no token is needed: `--no-auth`)" if token is None else ", with the token that lets it in"
+    if token is None:
+        return " (no token is needed: `--no-auth`)"
+    return f", with your `{TOKEN}`" if token == _GIVEN else ", with the token that lets it in"
 
 
 HELP_PROXY = """\
