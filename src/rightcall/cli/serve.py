@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     number_within,
     policy_file,
     policy_path,
+    workers_within,
 )
 from rightcall.cli.serve_log import Form, Lines, lines_and_log
 from rightcall.cli.serving import (
@@ -107,7 +108,7 @@ def serving_options(parser: ArgumentParser) -> None:
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument(
         "--workers", metavar="N|auto", type=_workers, default=1,
-        help="Serve with N processes; auto: as many as there are cores (default: 1)",
+        help=f"Serve with N processes, {MOST_WORKERS} at most; auto: one for each core (default: 1)",
     )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
@@ -115,12 +116,10 @@ def serving_options(parser: ArgumentParser) -> None:
 
 
 def _workers(text: str) -> int:
-    if text == "auto":
-        able = getattr(os, "sched_getaffinity", None)
-        count = len(able(0)) if able is not None else os.cpu_count() or 1
-        return min(count, MOST_WORKERS) if os.name == "posix" else 1
-    count = number_within(1, MOST_WORKERS)(text)
+    count = workers_within(MOST_WORKERS)(text)
     if count > 1 and os.name != "posix":
+        if text == "auto":
+            return 1
         raise ArgumentTypeError("this system has one worker only: processes cannot share a socket here")
     return count
 
