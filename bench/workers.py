@@ -125,15 +125,15 @@ def _bridging(folder: Path) -> Pair:
         base = workers[1].removesuffix("/mcp")
         before = _answered(base)
         ways = [[alone], [workers, workers], [workers], [alone, other]]
-        tried = [partial(_called, pool, way) for way in ways]
-        tried += [partial(_called, pool, [one], is_shared=True) for one in (alone, workers)]
-        one, two, few, apart, shared, shared_by_two = _in_turns(tried)
+        one, two, few, apart = _in_turns([partial(_called, pool, way) for way in ways])
+        shares = _shares(before, _answered(base))
+        both = _in_turns([partial(_called, pool, [one], is_shared=True) for one in (alone, workers)])
         others = {
             f"2 workers, {CLIENTS} clients in all": Beside(one, few),
             "2 gateways that share nothing": Beside(one, apart),
-            f"one session, {CLIENTS} connections": Beside(shared, shared_by_two),
+            f"one session, {CLIENTS} connections": Beside(*both),
         }
-        return Pair(Beside(one, two), _shares(before, _answered(base)), others)
+        return Pair(Beside(one, two), shares, others)
 
 
 def _in_turns(ways: Sequence[Callable[[], Cost]]) -> list[list[Cost]]:

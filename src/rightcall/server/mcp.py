@@ -126,7 +126,7 @@ async def stream(
     reply: Reply, scope: Scope, receive: Receive, send: Send, manner: Manner, headers: Sequence[Header] = ()
 ) -> None:
     """A stream whose token was revoked meanwhile ends like one whose client has left."""
-    accept = _first_headers(scope).get(b"accept", b"")
+    accept = first_headers(scope).get(b"accept", b"")
     eager = reply.can_pause = manner.primed and accept.find(b"event-stream") >= 0
     channel = reply.channel
     await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
@@ -458,7 +458,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = _first_headers(scope).get(_VERSION, b"").strip(b" \t").decode("latin-1")
+        version = first_headers(scope).get(_VERSION, b"").strip(b" \t").decode("latin-1")
         outlet = Outlet(send)
         try:
             with self.gateway.door.telemetry.around(scope["headers"]), Speaking(entrance_of(scope).identity):
@@ -511,7 +511,7 @@ class Endpoint:
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
     async def _old(self, scope: Scope, receive: Receive, send: Outlet) -> None:
-        given = _first_headers(scope).get(b"mcp-session-id", b"").decode("latin-1")
+        given = first_headers(scope).get(b"mcp-session-id", b"").decode("latin-1")
         session = self.sessions.find(given, entrance_of(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
@@ -603,7 +603,7 @@ def _read_header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     return header_of(headers, name).strip(b" \t").decode("latin-1")
 
 
-def _first_headers(scope: Scope) -> dict[bytes, bytes]:
+def first_headers(scope: Scope) -> dict[bytes, bytes]:
     """Of each name the first. Made once: looking through the list for each costs more."""
     found = scope.get(_FIRST)
     if found is None:

@@ -23,12 +23,11 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from rightcall.base.http.answers import header_of
 from rightcall.mcp.gateway.forward import MARK, TASKS, names_in
 from rightcall.mcp.messages import HANDSHAKE, fields, header_text, mapping, read, value
 from rightcall.mcp.session import spawn
 from rightcall.server.access import Gone, body_of, replayed
-from rightcall.server.mcp import Endpoint, plain
+from rightcall.server.mcp import Endpoint, first_headers, plain
 from rightcall.server.protocol import CONNECTION, LimitedProtocol
 from rightcall.server.workers.frames import MOST
 
@@ -193,13 +192,13 @@ async def _received(way: socket.socket, length: int) -> bytes:
 
 async def _owner_of_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
     """Whose a request is, where that matters; and the request, which may have been read for that. Raises Gone."""
-    headers = scope["headers"]
-    version = header_of(headers, b"mcp-protocol-version").strip(b" \t").decode("latin-1")
+    headers = first_headers(scope)
+    version = headers.get(b"mcp-protocol-version", b"").strip(b" \t").decode("latin-1")
     if not version or version in HANDSHAKE:
-        return owner_of(header_of(headers, b"mcp-session-id").decode("latin-1")), receive
-    method = header_of(headers, b"mcp-method").strip(b" \t").decode("latin-1")
+        return owner_of(headers.get(b"mcp-session-id", b"").decode("latin-1")), receive
+    method = headers.get(b"mcp-method", b"").strip(b" \t").decode("latin-1")
     if method.startswith("tasks/"):
-        return owner_of(header_text(header_of(headers, b"mcp-name"))), receive
+        return owner_of(header_text(headers.get(b"mcp-name", b""))), receive
     if scope["method"] != "POST":
         return "", receive
     body = await body_of(receive)

@@ -9,7 +9,7 @@ import shutil
 import socket
 from collections.abc import Callable, Mapping
 from itertools import count
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct, json
@@ -35,12 +35,12 @@ HELLO, READY, POLICY, LEAD, RETIRE, STOP, NOW = b"h", b"R", b"p", b"l", b"r", b"
 FIGURES, SAID, ASK, WHOLE = b"f", b"F", b"M", b"m"
 """What parent and worker say to each other; see `frames`."""
 
-SAYING: Final = 0.1
-"""Seconds after which a worker says its figures at the latest, while there are new ones."""
+SAYING: Final = 0.2
+"""Seconds after which a worker says its figures, while there are new ones,"""
 _QUIET: Final = 1.0
-"""The same while nobody asks for anything."""
-_DEAR: Final = 200
-"""How many times as long as it took to make them."""
+"""while nobody asks for anything,"""
+_DEAR, _LATEST = 50, 1.0
+"""and where they take long to make: so many times the CPU they took, and at the latest."""
 _WAITING: Final = 2.0
 """Seconds in which the parent must have added up all figures."""
 RETIRING: Final = 600.0
@@ -273,14 +273,14 @@ class WorkerServer(Running):
         """So that they are not lost with a worker that is killed."""
         said, answered, at = "", -1, 0.0
         while True:
-            began = monotonic()
-            if self.server_state.total_requests != answered or began - at >= _QUIET:
-                answered, at = self.server_state.total_requests, began
+            now, began = monotonic(), thread_time()
+            if self.server_state.total_requests != answered or now - at >= _QUIET:
+                answered, at = self.server_state.total_requests, now
                 text = self._metrics.text()
                 if text != said:
                     said = text
                     self._seat.say(text)
-            await asyncio.sleep(max(SAYING, (monotonic() - began) * _DEAR))
+            await asyncio.sleep(min(max(SAYING, (thread_time() - began) * _DEAR), _LATEST))
 
     def _spawn(self, work: Any) -> None:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
