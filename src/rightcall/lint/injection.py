@@ -15,7 +15,7 @@ from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
-from rightcall.lint.steering import FOREIGN, MOST_TEXT, PRECEDES, UNASKED
+from rightcall.lint.steering import PRECEDES, UNASKED, find_foreign
 
 HIDDEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
@@ -238,9 +238,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
         None,
     )
-    orders = (
-        orders or _ELSEWHERE.search(text) or UNASKED.search(text, 0, MOST_TEXT) or FOREIGN.search(text, 0, MOST_TEXT)
-    )
+    orders = orders or _ELSEWHERE.search(text) or UNASKED.search(text) or find_foreign(text)
     if orders is not None:
         yield Hit(
             "RC702",
@@ -248,7 +246,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    pushes = _PUSHES.search(text) or PRECEDES.search(text, 0, MOST_TEXT)
+    pushes = _PUSHES.search(text) or PRECEDES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     markup = _hiding(text) or _POSES.search(text)

@@ -13,7 +13,6 @@ from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
 
-MOST_TEXT: Final = 20_000
 _REMOVE: Final = "remove it; if the server is not yours, do not use it"
 
 # ── precedence ──
@@ -57,22 +56,44 @@ _PAIRS: Final = (
      r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
     (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
 )  # fmt: skip
-FOREIGN: Final = re.compile(
-    "|".join(
-        rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b"
-        for verb, before, what in _PAIRS
+_ASIDE = (
+    (("忽略", "无视", "無視", "忽視", "忘记", "忘記"),
+     r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|说明|說明|提示|规则|規則)"),
+    (("無視", "忘れ"), r"(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"),
+    (("지시", "명령", "지침"), r"(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"),
+    (("talimat",), r"\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"),
+    (("nutzer", "anwender"),
+     r"\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"),
+    (("utilisateur",), r"\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"),
+    (("usuario",), r"\bno (?:se )?lo (?:digas|diga|menciones) al usuario"),
+)  # fmt: skip
+
+
+def _signs(words: str) -> tuple[str, ...]:
+    """What each of the words of an expression begins with."""
+    found = [re.match(r"(\w+)(\??)", word) for word in words.split("|")]
+    return tuple(one[1][:-1] if one[2] else one[1] for one in found if one is not None)
+
+
+_FOREIGN: Final = [
+    (
+        _signs(what),
+        re.compile(
+            rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|"
+            rf"(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b",
+            re.IGNORECASE,
+        ),
     )
-    + r"|(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)"
-    r"[^。\n]{0,8}(?:指令|指示|说明|說明|提示|规则|規則|命令)"
-    r"|(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"
-    r"|(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"
-    r"|\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"
-    r"|\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"
-    r"|\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"
-    r"|\bno (?:se )?lo (?:digas|diga|menciones) al usuario",
-    re.IGNORECASE,
-)
-"""`Ignore all previous instructions`, and `say nothing to the user`."""
+    for verb, before, what in _PAIRS
+] + [(signs, re.compile(words, re.IGNORECASE)) for signs, words in _ASIDE]
+
+
+def find_foreign(text: str) -> re.Match[str] | None:
+    """`Ignore all previous instructions`, or `say nothing to the user`, in another language than English."""
+    lowered = text.lower()
+    asked = (one for signs, one in _FOREIGN if any(sign in lowered for sign in signs))
+    return next((found for one in asked if (found := one.search(text)) is not None), None)
+
 
 # ── secrets into an argument ──
 
@@ -117,9 +138,9 @@ _FIXED: Final = re.compile(
 
 
 def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
-    yield tool.at("description"), tool.description[:MOST_TEXT]
+    yield tool.at("description"), tool.description
     for one in tool.arguments:
-        yield (*one.path, "description"), one.description[:MOST_TEXT]
+        yield (*one.path, "description"), one.description
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
