@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, plain, quote_text, word_set
 from rightcall.lint.steering import PRECEDES, UNASKED, find_foreign
 
 HIDDEN: Final = re.compile(
@@ -137,21 +137,35 @@ _END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
 _HIDDEN_AFTER: Final = 1_000
 """So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
-_VERBED = (
-    r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look|describe|check|validate|resolve|"
-    r"lookup|retrieve|prepare|show)(?:_[a-z0-9]+)+"
+_SNAKE_OR_CAMEL = r"(?:(?:_[a-z0-9]+)+|(?:[A-Z][a-z0-9]+)+)"
+_FIELD = (
+    r"(?:ids?|time|date|at|by|on|name|type|status|count|term|price|text|url|key|token|number|size|mode|only|in|out|to|"
+    r"from|value|code|path|day|range|index|level|period)\b"
 )
+_VERBED = (
+    r"(?:(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
+    r"prepare|cancel|submit|upload|download|generate|send|make|verify|publish|approve|reject|register|refresh)"
+    rf"{_SNAKE_OR_CAMEL}|"
+    r"(?:query|read|open|start|check|show|book|hold|run|pay|refund|close|lock|unlock|reserve|confirm|charge|view|export|"
+    r"import|sync|stop|save|load|move|copy|convert|assign|transfer|inspect|browse|select|retry|restart|deploy|execute|"
+    rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b(?![(/.=+-]\w|\(|=)"
+)
+"""The name of a tool by its verb. Some verbs are nouns as well: `start_time` is a field."""
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
     rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
     rf"|\btool\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
     rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
-    rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
-    rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
-    rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
-    rf"|\b(?:Call|call|Run|run|calling)\s+({_VERBED})\s+(?:first|before|beforehand|to get)\b",
 )
+_NAMES: Final = re.compile(
+    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|via|with|from|by|through|see|see also|after|before|"
+    rf"than|what|that|output of|results? of)\s+(?:the\s+)?({_VERBED})"
+    rf"|\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
+    r"has been called|must be called)\b"
+    r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
+)
+"""In a text without marks."""
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
@@ -391,13 +405,17 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     """Tools that a text names and that no list has."""
     values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
     known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
+    known |= {_plain(one.name) for tool in tools for one in tool.arguments}
+    known |= {
+        _plain(name) for tool in tools for name in as_schema(as_schema(tool.raw.get("outputSchema")).get("properties"))
+    }
     for tool in tools:
-        own = {_plain(one.name) for one in tool.arguments}
         names: list[str] = []
         for _, text in _prose(tool):
-            for found in _USES.finditer(text):
+            for found in chain(_USES.finditer(text), _NAMES.finditer(plain(text))):
                 name = next(one for one in found.groups() if one)
-                if _plain(name) not in known and _plain(name) not in own:
+                told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
+                if _plain(name) not in known and told:  # one tool alone may be a piece of a list
                     names.append(name)
         if names:
             yield (

@@ -24,6 +24,15 @@ _VERBS = (
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
+_NEAR_VERBS = (
+    "set update change modify edit adjust alter amend revise|cancel kill abort stop terminate halt end interrupt|"
+    "find search lookup query|start run launch begin trigger execute|send post submit deliver|save store write put|"
+    "copy duplicate clone|generate create make build produce|calculate compute|book reserve|pause suspend hold|"
+    "resume continue restart|approve accept confirm|reject decline deny refuse|delete remove discard drop|"
+    "close finish complete resolve|describe explain|get read show view load|assign allocate"
+)
+_NEAR_VERB: Final = [word_set(line) for line in _NEAR_VERBS.split("|")]
+"""Verbs that tell two tools apart only where the tools take different arguments."""
 _SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _SAME_THING: Final = [
     word_set(line)
@@ -370,7 +379,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     found: dict[str, list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
-        why = resemblance(one.name, other.name)
+        why = resemblance(one.name, other.name) or _overlap(one, other)
         if why is not None:
             found.setdefault(why, []).append((one, other))
     remedy = "name the difference, or make one tool of both"
@@ -448,6 +457,38 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     if pairs == [(mine[-1], theirs[-1])] and mine[0] != singular(mine[0]):
         return False  # `pods_run`, `pods_exec`: what is done comes last, with words of the trade
     return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
+
+
+def _overlap(one: ToolView, other: ToolView) -> str | None:
+    """Why two tools are taken for each other that take the same arguments and differ by their verb alone."""
+    mine, theirs = words_of(one.name), words_of(other.name)
+    if len(mine) != len(theirs) or len(mine) < 2 or opposed(one.name, other.name):
+        return None
+    apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
+    if len(apart) != 1 or mine[-1] == apart[0][0] or not _take_the_same(one, other):
+        return None
+    if any({*apart[0]} <= group for group in _NEAR_VERB):
+        return "do nearly the same"
+    return "do the same by their descriptions" if _tells_verb_of(other, one, apart[0]) else None
+
+
+def _take_the_same(one: ToolView, other: ToolView) -> bool:
+    """Whether two out of three arguments are the same, and as many must be given."""
+    mine, theirs = ({joined(argument.name) for argument in tool.top} for tool in (one, other))
+    needed = [sum(argument.required for argument in tool.top) for tool in (one, other)]
+    return needed[0] == needed[1] and 5 * len(mine & theirs) >= 3 * len(mine | theirs) > 0
+
+
+def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bool:
+    """Whether both descriptions begin with one verb, which is that of one of the names, and none names the other tool."""
+    first = [next(iter(words_of(tool.description[:100])), "") for tool in (one, other)]
+    begins = {word.removesuffix("s") for word in first}
+    return (
+        len(begins) == 1
+        and begins <= {verb.removesuffix("s") for verb in verbs}
+        and one.name not in other.description
+        and other.name not in one.description
+    )
 
 
 def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> Iterator[tuple[ToolView | None, Hit]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, singular, words_of
+from rightcall.gate.repair.words import joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
@@ -60,19 +60,28 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
 # ── one thing, in two tools ──
 
 _OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
-_TELLING, _TELLING_SHORT = 4, 2
-"""Words of a description that can be compared; fewer will do where one name is short for the other."""
+_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 2, 5
+"""Words of a description that can be compared; fewer will do where one name is short for the other, and more are needed
+where the names have nothing in common."""
+_USUAL, _TELLING_ALONE = 2, 8
+"""Tools that use a name from which on it is the usual one, whatever the other is; one is enough for a longer text."""
 _Told = tuple[tuple[str, ...], ToolView]
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """One thing that two tools describe in the same words and call by different names."""
     users: dict[tuple[str, str], list[_Told]] = {}
+    texts: dict[tuple[tuple[str, ...], str, tuple[str, ...]], dict[str, list[ToolView]]] = {}
     for tool in tools[:_MOST_TOOLS]:
         for one in tool.top:
             words = tuple(map(_full, words_of(one.description[:400])))
             if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
+            if len(words) >= _TELLING_LONG and one.kind:
+                form = tuple(str(one.schema.get(keyword)) for keyword in ("pattern", "format", "enum"))
+                texts.setdefault((words, one.kind, form), {}).setdefault(one.name, []).append(tool)
+    for (words, *_), names in texts.items():
+        yield from _told_alike(names, _USUAL if len(words) < _TELLING_ALONE else 1)
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
@@ -88,11 +97,38 @@ def _called_otherwise(
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
         other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)
         if other is not None:
-            yield tool, Hit(
-                "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
-                f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
-            )  # fmt: skip
+            yield tool, _other_name(tool, name, usual, other)
             return
+
+
+def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Names of one type and one long text, word for word: the one that most tools use, and the others."""
+    usual, users = max(names.items(), key=lambda item: len(item[1]))
+    if len(users) < least:
+        return
+    for name, tools in names.items():
+        if name == usual or _may_be_one(name, usual) or joined(name) == joined(usual) or _are_two(name, usual):
+            continue
+        if not any(one.name == name for tool in users for one in tool.top) and not any(
+            one.name == usual for tool in tools for one in tool.top
+        ):
+            yield tools[0], _other_name(tools[0], name, usual, users[0])
+
+
+def _are_two(name: str, usual: str) -> bool:
+    """Whether names say that a text was copied to another thing: `pod_name` and `node_name`, `from_id` and `to_id`."""
+    mine, theirs = words_of(name), words_of(usual)
+    sided = any(one in pair for pair in _SIDES for one in {*mine} ^ {*theirs})
+    same_head = len(mine) > 1 and len(theirs) > 1 and mine[-1] == theirs[-1]
+    number = [*map(singular, mine)] == [*map(singular, theirs)]
+    return opposed(name, usual) or sided or same_head or number or not _DOES.isdisjoint({*mine} ^ {*theirs})
+
+
+def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
+    return Hit(
+        "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
+        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
+    )  # fmt: skip
 
 
 _DOES: Final = word_set("add remove set unset include exclude delete new old")

@@ -10,7 +10,7 @@ from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import MOST_TEXT, documented, find_bare
-from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, bare, join_names, plain, quote_name, quote_text, word_set
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -83,11 +83,22 @@ _MENTION: Final = re.compile(
     r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
     re.IGNORECASE,
 )
+_IDENTIFIER = r"(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)"
+_EACH = rf"(?:(?:an?|the|your|its|both|also|either)\s+){{0,2}}({_IDENTIFIER})\b(?![(.:/-]\w)"
+_STATES = r"(?:is|are|was) (?:also )?(?:not )?(?:given|set|passed|provided|supplied|specified|omitted|left out|present|missing)"
 _GIVEN: Final = re.compile(
-    r"\b(?i:set|specify|increase|adjust)\s+(?:the\s+)?`([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)`"
-    r"(?!\s+(?:as|from|in|of|on)\b)"
+    rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}|"
+    rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
+    rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)\s+(?:(?i:instead )?to (?:limit|control|filter|choose|select|"
+    rf"restrict|narrow|specify|change|page|include|exclude|return|get more|ask for)|for more)\b|"
+    rf"\b(?i:given by|at most|up to|controlled by|limited by|governed by|both)\s+{_EACH}|"
+    rf"\b({_IDENTIFIER})\s+(?:must|has to|have to|should|can|may) be (?:given|set|passed|provided|supplied|specified)\b|"
+    rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"
+    rf"(?=\s*(?:[.,;)]|$|and\b|or\b|to\b))|"
+    rf"\b(?i:if|when|unless|where|once)\s+(?:the\s+)?({_IDENTIFIER})\s+{_STATES}\b|"
+    rf"(?:^|[.;,(]\s+)(?:The\s+|the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
 )
-"""`Set `max_results` to …`"""
+"""`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
     r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
@@ -261,7 +272,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             argument.path,
         )
         return
-    opposite = _opposite(argument.name, text)
+    opposite = _opposite(argument.name, text) or _paged(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -302,6 +313,30 @@ def _opposite(name: str, text: str) -> str | None:
                 if found is not None:
                     return found
     return None
+
+
+_SIZES: Final = word_set("limit count size pagesize perpage maxresults maxitems top take")
+_PAGES: Final = word_set("page pageno pagenumber pageindex offset pageoffset")
+_THINGS = r"(?:results|items|rows|entries|records|hits|matches|documents|messages|elements|objects|lines)"
+_IS_PAGE: Final = re.compile(
+    r"(?:(?:which|what) (?:[\w-]+ )?page\b|(?:(?:one|zero|[01])-based )?page (?:number|index|to (?:return|fetch|get|show|"
+    r"load|start))\b|(?:number|index) of (?:[\w-]+ )?page\b)",
+    re.IGNORECASE,
+)
+_IS_SIZE: Final = re.compile(
+    rf"(?:(?:max(?:imum)? |largest |greatest |total )?(?:number|count) of (?:[\w-]+ )?{_THINGS}(?! (?:to skip|skipped|before))|"
+    rf"how many (?:[\w-]+ )?{_THINGS}(?! (?:to skip|are skipped))|{_THINGS} (?:per|on each|on a) page)",
+    re.IGNORECASE,
+)
+
+
+def _paged(argument: Argument, text: str) -> str | None:
+    """What a text begins with that is about the page where the name says how many, or the other way round."""
+    if argument.kind not in ("integer", "number"):
+        return None
+    name, told = joined(argument.name), bare(text)
+    found = _IS_PAGE.match(told) if name in _SIZES else _IS_SIZE.match(told) if name in _PAGES else None
+    return found[0] if found is not None else None
 
 
 # ── the list ──
@@ -420,19 +455,41 @@ def _mentioned(text: str) -> list[str]:
     called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
     loose = ("option", "flag")
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
-    named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
+    unmarked = plain(text[:MOST_TEXT])
+    named += [
+        next(one for one in found.groups() if one)
+        for found in _GIVEN.finditer(unmarked)
+        if not _OF_RESULT.search(_sentence(unmarked, found))
+    ]
     return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
+
+
+_OF_RESULT: Final = re.compile(
+    r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|comes? from|taken from|"
+    r"from the|scopes?|permissions?|privileges?|roles?|extensions?|plugins?|packages?|modules?|install\w*|settings?|env|"
+    r"environment|config\w*|server|headers?|fields?|columns?|propert(?:y|ies)|keys?|blocks?|objects?|entity|entities|"
+    r"attributes?|flags?|instead of|e\.g|for example|example|such as|like)\b",
+    re.IGNORECASE,
+)
+"""A sentence about something else than arguments: fields of a result, what a server is set up with, parts of a value."""
+
+
+def _sentence(text: str, found: re.Match[str]) -> str:
+    """The sentence that something stands in."""
+    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
+    ends = _ENDS.search(text, found.end())
+    return text[begins + 1 : ends.start() if ends is not None else None]
+
+
+_ENDS: Final = re.compile(r"\.\s|\n|$")
 
 
 def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     """Whether what is set is a field of the result, or a setting of the server that a person changes."""
-    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
-    ends = re.compile(r"\.\s|\n|$").search(text, found.end())
-    sentence = text[begins + 1 : ends.start() if ends is not None else None]
     given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
                                               text[: found.start()], re.IGNORECASE)  # fmt: skip
     name = found[1] or found[2]
-    return not given or _SETTING.search(sentence) is not None or name.upper() in text
+    return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
 
 
 _SETTING: Final = re.compile(
