@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, cast
 
-from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import words_of
+from rightcall.catalog.tidy import as_list
+from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
-from rightcall.lint.steering import PRECEDES, UNASKED, find_foreign
+from rightcall.lint.findings import Hit, Steps, join_names, quote_text
+from rightcall.lint.orders import find_order
+from rightcall.lint.steering import PRECEDES
 
 HIDDEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
@@ -95,7 +96,7 @@ _SENSITIVE = (
 )
 _TAKES: Final = re.compile(
     rf"\b(?:read|open|cat|include|pass|send|append|attach|provide|copy|upload|forward|post|put|insert|leak|"
-    rf"exfiltrate|extract|collect|fetch|get|retrieve|load|return)\b[^.\n]{{0,60}}?(?:{_SENSITIVE})",
+    rf"exfiltrate|extract|collect|fetch|get|retrieve|load|return|read_\w+|cat_\w+)\b[^.\n]{{0,60}}?(?:{_SENSITIVE})",
     re.IGNORECASE,
 )
 _STRONG: Final = re.compile(
@@ -155,13 +156,6 @@ _USES: Final = re.compile(
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
-)
-_CONVERSATION: Final = re.compile(
-    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
-    r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
-    r"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\bsystem prompt\b|\bchain[- ]of[- ]thought\b|"
-    r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b",
-    re.IGNORECASE,
 )
 
 
@@ -238,7 +232,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
         None,
     )
-    orders = orders or _ELSEWHERE.search(text) or UNASKED.search(text) or find_foreign(text)
+    orders = orders or _ELSEWHERE.search(text) or find_order(text)
     if orders is not None:
         yield Hit(
             "RC702",
@@ -260,17 +254,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    elif (
-        len(path) > 2
-        and path[-1] == "description"
-        and (asks := _CONVERSATION.search(text)) is not None
-        and not _is_own_chat(tool, path[:-1], asks)
-    ):
+    elif asks := wants_conversation(tool, path, text):
         yield Hit(
-            "RC708",
-            f"asks for the conversation: {quote_text(asks[0])}",
-            "ask for the one value that the tool needs",
-            path,
+            "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
     sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
     blob = None if sampled else next((one for one in _BLOB.finditer(text) if _is_encoded(one[0])), None)
@@ -290,40 +276,6 @@ def _is_encoded(piece: str) -> bool:
         and not re.search(r"(?<![a-z])(?:[a-z]{3,}/){3}", piece)
         and not re.fullmatch(r"[A-Za-z]+|[0-9]+", piece)
     )
-
-
-_PROMPTED: Final = word_set("prompt system instruction instructions persona")
-_MESSAGES: Final = word_set("messages message history conversation chat turns transcript dialog")
-
-
-def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
-    """Whether a text tells of a chat that the tool itself holds: the messages of a completion, each with a role or an
-    author; a prompt for another model; or a number, a choice or an ID, which can carry no conversation."""
-    for argument in tool.arguments:
-        if argument.path != path[: len(argument.path)]:
-            continue
-        words = words_of(argument.name)
-        parts = as_schema(argument.item.get("properties")).keys()
-        if {"content", "text"} & parts and {"role", "author", "speaker", "sender"} & parts:
-            return True
-        if argument.path == path and (
-            argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum") or words[-1:] == ("id",)
-        ):
-            return True
-        if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
-            return True
-        if not _MESSAGES.isdisjoint(words) and not _CHATS.isdisjoint(words_of(tool.name)):
-            return True
-        if not _THINKS.isdisjoint(words_of(tool.name)) and "your" in asks[0].lower():
-            return True
-    return False
-
-
-_CHATS: Final = word_set(
-    "chat completion completions llm ask prompt generate respond reply summarize summarise analyze analyse moderate "
-    "classify extract title"
-)
-_THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
 
 
 def _hiding(text: str) -> re.Match[str] | None:
