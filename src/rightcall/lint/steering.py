@@ -41,8 +41,9 @@ _PUTS: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
     r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed)\b[^.\n]{0,80}\b"
     r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
-    r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:api |secret )?(?:keys|"
-    r"secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|via|with) "
+    r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:credit )?card numbers?|"
+    r"security codes?|social security numbers?|(?:api |secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
+    r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
 )
