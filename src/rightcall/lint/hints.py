@@ -52,6 +52,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from told
     if read_only is True and not told and words[-1:] and words[-1] not in _READERS:
         aside = _changed_by_text(tool.description)
+        if not aside and not _only_reads(words, tool.description):
+            aside = _erased_for_good(tool.description, words)
     else:
         aside = ""
     if aside:
@@ -243,7 +245,8 @@ _IF_AT_ALL: Final = re.compile(
 )
 """Before or behind it: said of what is read, or of another time."""
 _OF_RESULT: Final = re.compile(
-    r"\b(?:results?|output|response|answer|duplicates?|whitespace|markup|tags|characters|lines|fields?|values?|columns?|"
+    r"\b(?:results?|output|response|answer|duplicates?|whitespace|markup|tags|characters|lines|fields?|values?|"
+    r"columns?|"
     r"prefix|suffix|spaces|accents|quotes|units|images?|ads|boilerplate|scripts?|noise|markdown|html|null|nulls|limit|"
     r"cursor|default|request|query)\b",
     re.IGNORECASE,
@@ -274,7 +277,21 @@ _FOR_GOOD: Final = re.compile(
     r"\b(?:is|are|will be|be) (?:lost|gone) (?:for good|forever|permanently)\b|"
     r"\boverwrit(?:es?|ing) (?:all |any )?(?:the |its |your )?(?:existing|current|previous|old) (?:data|contents?|"
     r"files?|records?|rows?|tables?|entries|entry|documents?|database|values?|versions?|one)\b|"
-    r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b",
+    r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b|"
+    r"^\W*(?:\w+ly )?(?:overwrite|wipe|erase|truncate)s? (?:the|all|any|an?|every|existing|whatever)\b|"
+    r"^\W*(?:replace|discard)s? (?:(?:the )?(?:whole|entire|complete|existing|current)|all|every)\b|"
+    r"\b(?:and|then) (?:overwrites|wipes|erases|destroys|purges) (?:the|all|any|every|existing|whatever)\b|"
+    rf"\b(?:existing|current|previous|old|earlier|former|stored)\b[^.\n]{{0,50}}\b(?:is|are|will be|gets?) {_ADVERBS}"
+    r"(?:overwritten|replaced|discarded|erased|wiped|dropped|lost)\b|"
+    rf"\b(?:is|are|will be|gets?) {_ADVERBS}(?:overwritten|erased|wiped)\b|"
+    r"\b(?:cannot|can not|can't|can never) be (?:restored|recovered|brought back|retrieved|got back)\b|"
+    r"\b(?:reset|resets|resetting|restore[sd]?|set back|returns?)\b[^.\n]{0,40}\bto (?:its |the |their )?factory\b|"
+    r"\bfactory[- ]resets?\b|\b(?:reformats?|formats) (?:the|a|an|its) (?:\w+ )?(?:disk|drive|card|volume|partition|"
+    r"stick)\b|"
+    r"\bempties (?:the|a|an|its|all) (?:\w+ )?(?:table|queue|bucket|index|basket|mailbox|database|collection|list|"
+    r"bin|folder)\b|\bno (?:way|means) (?:back|to (?:get|bring|restore|recover))\b|"
+    r"\b(?:is|are|will be) (?:removed|taken away|cleared|dropped|closed) (?:for good|forever|permanently|"
+    r"irrevocably)\b",
     re.IGNORECASE,
 )
 _NO_LOSS: Final = re.compile(

@@ -480,7 +480,7 @@ def _take_the_same(one: ToolView, other: ToolView) -> bool:
 
 
 def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bool:
-    """Whether both descriptions begin with one verb, which is that of one of the names, and none names the other tool."""
+    """Whether both descriptions begin with the verb of one of the names, and none names the other tool."""
     first = [next(iter(words_of(tool.description[:100])), "") for tool in (one, other)]
     begins = {word.removesuffix("s") for word in first}
     return (

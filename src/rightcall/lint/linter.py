@@ -16,6 +16,7 @@ from rightcall.lint import (
     injection,
     likeness,
     lists,
+    mentions,
     pairs,
     prose,
     providers,
@@ -34,7 +35,7 @@ _TOOLS: Final = (
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}),
-    (injection, {"RC7"}), (steering, {"RC1", "RC7"}),
+    (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
 )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
-"""RC704, RC708 and RC118 once more: secrets and copies into an argument, orders about the calls of other tools, and
-words written with look-alike letters. Here are also the claims of precedence and the orders in other languages that
-`injection` looks for."""
+"""RC704 and RC118 once more: secrets and copies into an argument, orders about the calls of other tools, and
+words written with look-alike letters. Here are also the claims of precedence that `injection` looks for."""
 
 from __future__ import annotations
 
@@ -25,83 +24,26 @@ PRECEDES: Final = re.compile(
     r"other|"
     rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
     rf"\b(?:all |any )?other {_KIND}(?:tools?|functions?) (?:are|is|give|gives|return|returns) (?:\w+ )?(?:unreliable|"
-    r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b",
+    r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b|"
+    r"\bthis (?:tool|function|one) and (?:no|nothing|none) (?:other|else)\b|"
+    r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
+    rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
+    r"\b(?:do not|don't|never) (?:use|call|rely on) (?:the |your |any )?(?:built-?in|native|own)\b[^.\n]{0,24}[;,.]? "
+    r"(?:always )?(?:use|call) this\b|"
+    r"\bcall (?:this |it )?(?:tool |function )?(?:again )?(?:at the end of|after|before) (?:every|each|"
+    r"any)(?: of)?(?: your)? "
+    r"(?:answer|reply|response|message|turn)\b",
     re.IGNORECASE,
 )
-UNASKED: Final = re.compile(
-    r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
-    r"(?:ask|wait|request|seek|prompt)\b"
-    r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
-    r"\byou (?:do not|don't) need (?:the user's |any |the )?(?:consent|permission|approval|confirmation)\b|"
-    r"\b(?:ignore|disregard) (?:what|anything|everything|whatever) the (?:user|human|person) "
-    r"(?:says|asks|wants|wrote)\b|"
-    r"\b(?:you (?:may|can|should|must)|(?:allow|authori[sz]e)s? you to) (?:skip|bypass|ignore) (?:all |any |the )?"
-    r"(?:safety|security|approval) (?:checks?|rules|policies|prompts?)\b|"
-    r"\bwithout (?:mentioning|telling|saying) (?:it|this|that|so|anything)\b",
-    re.IGNORECASE,
-)
-
-# ── other languages ──
-
-_PAIRS: Final = (
-    (r"ignorieren?|vergiss|vergessen sie|missachte", r"(?:vorher|bisher|vor|früher|ob|vorangegangen)(?:ig)?e\w*",
-     r"anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben"),
-    (r"ignore[zr]?|oublie[zr]?", r"précédent\w*|antérieur\w*|ci-dessus", r"instructions?|consignes|règles|directives"),
-    (r"ignor[ae]|ignorad|olvid[ae]", r"anteriores|previas|previos", r"instrucciones|reglas|órdenes|indicaciones"),
-    (r"ignora|ignorate|dimentica", r"precedenti|anteriori", r"istruzioni|regole|indicazioni"),
-    (r"ignore|ignora|esqueça|desconsidere", r"anteriores|prévias", r"instruções|regras|orientações"),
-    (r"negeer|vergeet", r"vorige|eerdere|voorgaande|bovenstaande", r"instructies|opdrachten|regels|aanwijzingen"),
-    (r"zignoruj|ignoruj|zapomnij", r"poprzedni\w*|wcześniejsz\w*|powyższ\w*", r"instrukcj\w*|polece\w*|zasad\w*"),
-    (r"игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?", r"предыдущ\w*|прежн\w*|вышеуказанн\w*",
-     r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
-    (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
-)  # fmt: skip
-_ASIDE = (
-    (("忽略", "无视", "無視", "忽視", "忘记", "忘記"),
-     r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|说明|說明|提示|规则|規則)"),
-    (("無視", "忘れ"), r"(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"),
-    (("지시", "명령", "지침"), r"(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"),
-    (("talimat",), r"\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"),
-    (("nutzer", "anwender"),
-     r"\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"),
-    (("utilisateur",), r"\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"),
-    (("usuario",), r"\bno (?:se )?lo (?:digas|diga|menciones) al usuario"),
-)  # fmt: skip
-
-
-def _signs(words: str) -> tuple[str, ...]:
-    """What each of the words of an expression begins with."""
-    found = [re.match(r"(\w+)(\??)", word) for word in words.split("|")]
-    return tuple(one[1][:-1] if one[2] else one[1] for one in found if one is not None)
-
-
-_FOREIGN: Final = [
-    (
-        _signs(what),
-        re.compile(
-            rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|"
-            rf"(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b",
-            re.IGNORECASE,
-        ),
-    )
-    for verb, before, what in _PAIRS
-] + [(signs, re.compile(words, re.IGNORECASE)) for signs, words in _ASIDE]
-
-
-def find_foreign(text: str) -> re.Match[str] | None:
-    """`Ignore all previous instructions`, or `say nothing to the user`, in another language than English."""
-    lowered = text.lower()
-    asked = (one for signs, one in _FOREIGN if any(sign in lowered for sign in signs))
-    return next((found for one in asked if (found := one.search(text)) is not None), None)
-
-
 # ── secrets into an argument ──
 
 _PUTS: Final = re.compile(
-    r"(?:^|[.!?:;\n]\s{0,9}|\b(?:please|must|then|also|always|and|should) )"
-    r"(?:put|pass|include|add|append|copy|insert|send|write|place)\b[^.\n]{0,40}\b"
+    r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed)\b[^.\n]{0,80}\b"
     r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
-    r"passwords?|(?:access|auth|session|bearer) tokens?|credentials|cookies)\b[^.\n]{0,20}?\b(?:in|into|as|to) "
+    r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:credit )?card numbers?|"
+    r"security codes?|social security numbers?|(?:api |secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
+    r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
 )
@@ -111,17 +53,22 @@ _HOLDS_SECRETS: Final = word_set(
 )
 
 
-_SAID: Final = re.compile(
-    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:said|wrote|written|typed|asked)(?: so far|"
-    r"\b[^.\n]{0,20}\bword for word)",
-    re.IGNORECASE,
-)
-
-
 _ELSEWHERE = r"(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)"
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
     rf"[^.\n]{{0,40}}?{_ELSEWHERE}",
+    re.IGNORECASE,
+)
+
+
+_MAILS: Final = re.compile(
+    r"(?:[.!?;,\n]\s{0,9}|\b(?:and|then) )(?:mail|e-?mail|send|forward|post|upload|report|transmit|copy|submit)\b"
+    rf"[^.\n]{{0,60}}?\bto [`'\"]?{_ELSEWHERE}",
+    re.IGNORECASE,
+)
+"""An order behind the first words, with a fixed address."""
+_HELPS: Final = re.compile(
+    r"\b(?:questions?|help|support|issues?|bugs?|feedback|contact|problems?|e\.?g|example|such as|like|returns?)\b",
     re.IGNORECASE,
 )
 
@@ -157,7 +104,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     if puts is not None and _is_foreign(tool, puts):
         what = quote_text(puts[0].lstrip(".!?:; "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
-    each = _SENDS_EACH.search(text)
+    mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
+    each = _SENDS_EACH.search(text) or mails
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
@@ -168,13 +116,16 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         and not _EXAMPLE.search(text)
     ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
-    said = _SAID.search(text) if path[-2:-1] and path[-2] in {one.name for one in tool.arguments} else None
-    if said is not None:
-        asks = f"asks for the conversation: {quote_text(said[0])}"
-        yield Hit("RC708", asks, "ask for the one value that the tool needs", path)
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
+
+
+def _sentence(text: str, at: int) -> str:
+    """What a sentence says around a place."""
+    return (
+        re.split(r"[.!?]\s|\n", text[max(0, at - 120) : at])[-1] + re.split(r"[.!?]\s|\n", text[at + 2 : at + 200])[0]
+    )
 
 
 def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.explained import MOST_TEXT, documented, find_bare
-from rightcall.lint.findings import Hit, bare, join_names, plain, quote_name, quote_text, word_set
+from rightcall.lint.explained import MOST_TEXT, find_bare
+from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -78,32 +77,6 @@ _STOP: Final = word_set(
     "the a an of for to this that value values parameter argument your is it its be in on with and or by as "
     "from tool function string number text input given specified"
 )
-_MENTION: Final = re.compile(
-    r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
-    r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
-    re.IGNORECASE,
-)
-_IDENTIFIER = r"(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)"
-_EACH = rf"(?:(?:an?|the|your|its|both|also|either)\s+){{0,2}}({_IDENTIFIER})\b(?![(.:/-]\w)"
-_STATES = r"(?:is|are|was) (?:also )?(?:not )?(?:given|set|passed|provided|supplied|specified|omitted|left out|present|missing)"
-_GIVEN: Final = re.compile(
-    rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}|"
-    rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
-    rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)\s+(?:(?i:instead )?to (?:limit|control|filter|choose|select|"
-    rf"restrict|narrow|specify|change|page|include|exclude|return|get more|ask for)|for more)\b|"
-    rf"\b(?i:given by|at most|up to|controlled by|limited by|governed by|both)\s+{_EACH}|"
-    rf"\b({_IDENTIFIER})\s+(?:must|has to|have to|should|can|may) be (?:given|set|passed|provided|supplied|specified)\b|"
-    rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"
-    rf"(?=\s*(?:[.,;)]|$|and\b|or\b|to\b))|"
-    rf"\b(?i:if|when|unless|where|once)\s+(?:the\s+)?({_IDENTIFIER})\s+{_STATES}\b|"
-    rf"(?:^|[.;,(]\s+)(?:The\s+|the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
-)
-"""`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
-_SET: Final = re.compile(
-    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
-    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
-)
-
 
 # ── one tool ──
 
@@ -319,12 +292,13 @@ _SIZES: Final = word_set("limit count size pagesize perpage maxresults maxitems 
 _PAGES: Final = word_set("page pageno pagenumber pageindex offset pageoffset")
 _THINGS = r"(?:results|items|rows|entries|records|hits|matches|documents|messages|elements|objects|lines)"
 _IS_PAGE: Final = re.compile(
-    r"(?:(?:which|what) (?:[\w-]+ )?page\b|(?:(?:one|zero|[01])-based )?page (?:number|index|to (?:return|fetch|get|show|"
-    r"load|start))\b|(?:number|index) of (?:[\w-]+ )?page\b)",
+    r"(?:(?:which|what) (?:[\w-]+ )?page\b|(?:(?:one|zero|[01])-based )?page (?:number|index|to (?:return|fetch|get|"
+    r"show|load|start))\b|(?:number|index) of (?:[\w-]+ )?page\b)",
     re.IGNORECASE,
 )
 _IS_SIZE: Final = re.compile(
-    rf"(?:(?:max(?:imum)? |largest |greatest |total )?(?:number|count) of (?:[\w-]+ )?{_THINGS}(?! (?:to skip|skipped|before))|"
+    rf"(?:(?:max(?:imum)? |largest |greatest |total )?(?:number|count) of (?:[\w-]+ )?{_THINGS}"
+    r"(?! (?:to skip|skipped|before))|"
     rf"how many (?:[\w-]+ )?{_THINGS}(?! (?:to skip|are skipped))|{_THINGS} (?:per|on each|on a) page)",
     re.IGNORECASE,
 )
@@ -345,7 +319,6 @@ def _paged(argument: Argument, text: str) -> str | None:
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     yield from _same_description(tools)
     yield from _other_tool(tools)
-    yield from _unknown(tools)
 
 
 def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -408,92 +381,3 @@ def _takes_own(tool: ToolView) -> bool:
     """Whether an argument is called by the object of the tool: `order_id` of `cancel_order`."""
     own = singular(words_of(tool.name)[1])
     return any(own in map(singular, words_of(one.name)) for one in tool.top)
-
-
-def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Arguments that a text tells of and no tool of the list has."""
-    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
-    known |= {joined(name) for name in known}
-    known |= {
-        str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
-    }
-    for tool in tools:
-        if tool.schema is None or tool.ruled:
-            continue
-        own_names = [one.name for one in tool.arguments]
-        own = {name.lower() for name in own_names}
-        told = [name for name, _ in documented(tool.description)]
-        listed = (
-            [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
-            if own & {name.lower() for name in told} or len(told) == 1
-            else []
-        )
-        mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
-        if any(_is_open(one) for one in tool.arguments):
-            mentioned = []  # what the text names may be a key of the open object
-        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
-        if names:
-            yield tool, Hit(
-                "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
-                "add the argument to the schema, or remove it from the text", tool.at("description"),
-            )  # fmt: skip
-
-
-def _is_heading(name: str, own: Sequence[str]) -> bool:
-    """`Note:` among arguments in small letters."""
-    return name[0].isupper() and not any(one[:1].isupper() for one in own)
-
-
-def _is_open(argument: Argument) -> bool:
-    """An object that takes keys which the schema does not name."""
-    schema = argument.schema
-    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
-
-
-def _mentioned(text: str) -> list[str]:
-    """The names that a text uses as those of arguments: called so, or set to a value."""
-    called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
-    loose = ("option", "flag")
-    named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
-    unmarked = plain(text[:MOST_TEXT])
-    named += [
-        next(one for one in found.groups() if one)
-        for found in _GIVEN.finditer(unmarked)
-        if not _OF_RESULT.search(_sentence(unmarked, found))
-    ]
-    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
-
-
-_OF_RESULT: Final = re.compile(
-    r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|comes? from|taken from|"
-    r"from the|scopes?|permissions?|privileges?|roles?|extensions?|plugins?|packages?|modules?|install\w*|settings?|env|"
-    r"environment|config\w*|server|headers?|fields?|columns?|propert(?:y|ies)|keys?|blocks?|objects?|entity|entities|"
-    r"attributes?|flags?|instead of|e\.g|for example|example|such as|like)\b",
-    re.IGNORECASE,
-)
-"""A sentence about something else than arguments: fields of a result, what a server is set up with, parts of a value."""
-
-
-def _sentence(text: str, found: re.Match[str]) -> str:
-    """The sentence that something stands in."""
-    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
-    ends = _ENDS.search(text, found.end())
-    return text[begins + 1 : ends.start() if ends is not None else None]
-
-
-_ENDS: Final = re.compile(r"\.\s|\n|$")
-
-
-def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
-    """Whether what is set is a field of the result, or a setting of the server that a person changes."""
-    given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
-                                              text[: found.start()], re.IGNORECASE)  # fmt: skip
-    name = found[1] or found[2]
-    return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
-
-
-_SETTING: Final = re.compile(
-    r"\b(?:settings?|env|environment|toggle|config\w*|human|administrator|server|marked|returns?|returned|results?|"
-    r"response|output)\b",
-    re.IGNORECASE,
-)
