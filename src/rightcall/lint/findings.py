@@ -85,14 +85,13 @@ def plain(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-_ARTICLES: Final = re.compile(
-    r"\b(?:an?|the|this|that|these|those|optional(?:ly)?[:,]?|\(optional\))\s+", re.IGNORECASE
-)
+_ARTICLES: Final = re.compile(r"(?:\b(?:an?|the|this|these|optional(?:ly)?[:,]?)|\(optional\))[ \t]+", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[ \t]{2,}")
 
 
 def bare(text: str) -> str:
-    """A text on one line without marks, articles and `optional`, as two authors would have in common."""
-    return " ".join(_ARTICLES.sub("", f"{plain(text)} ").split())
+    """A text without marks, articles and `optional`: what two authors would have in common."""
+    return _BLANKS.sub(" ", _ARTICLES.sub("", plain(text))).strip()
 
 
 def rank_of(severity: Severity) -> int:

@@ -17,9 +17,10 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.addresses import find_address
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, headed_choices, is_example
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
+from rightcall.lint.packed import find_packed
 from rightcall.lint.samples import given_values
 
 # ── one argument ──
@@ -145,7 +146,7 @@ def _choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
         return
-    if lowered <= {"true", "false", "yes", "no"}:
+    if lowered <= {"true", "false", "yes", "no", "y", "n"}:
         case = IS_CASE.search(text[: text.lower().find("true")])
         if lowered == {"true", "false"} and argument.kind == "string" and is_free(argument) and case is None:
             yield _mistyped(argument, "text", "true or false", "boolean")
@@ -334,27 +335,21 @@ _IS_FLAG: Final = re.compile(
     r"\(true/false\)|\([`'\"]?true[`'\"]? or [`'\"]?false[`'\"]?\))",
     re.IGNORECASE,
 )
+_CHOICE = r"\s?(?:/|\||,|,? or\b|,? and\b)\s?"
+_BEHIND = r"(?=\s*(?:[.,;)?]|$|\n))(?!\s*,?\s*(?:or|and)\b)"
+_YES_OR_NO: Final = re.compile(
+    rf"(?:^|(?<=[\s(:,?=]))(?<![/|,] )(?<!or )(?:yes{_CHOICE}no|y{_CHOICE}n|true{_CHOICE}false){_BEHIND}|"
+    rf"(?:^\W*|[(:=] ?)on{_CHOICE}off{_BEHIND}|"
+    r"(?:^|(?<=[\s(:,]))(?:yes|y|true)(?: if| to| for| when|,? when| =)\b[^.\n]{2,80}[\s,;](?:no|n|false)"
+    r"(?: otherwise| if| to| for| when| =|(?=\s*(?:[.;)]|$)))|"
+    r"\b1 (?:for|=|means|is) (?:yes|true|on)\b[^.\n]{1,20}\b0 (?:for|=|means|is) (?:no|false|off)\b|"
+    r"\b(?:write|pass|give|enter|say) (?:yes|y) (?:if|for|to)\b[^.\n]{2,80}\b(?:else|otherwise) (?:no|n)\b",
+    re.IGNORECASE,
+)
+"""In a bare text."""
 _IS_LIST: Final = re.compile(
     r"\bcomma[- ](?:separated|delimited)\b|\bseparated by commas\b|\bsemicolon[- ]separated\b|\bJSON[- ](?:string|"
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
-    re.IGNORECASE,
-)
-_IN_JSON: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:array|object|list|"
-    r"string)\b(?! (?:path|pointer|schema))|stringified JSON\b|(?:array|list|object|map|dictionary)\b"
-    r"[^.;\n]{0,60}\bas (?:an? )?(?:JSON|stringified|JSON[- ]encoded)\b)",
-    re.IGNORECASE,
-)
-"""The text begins with it: the whole value is a list or an object, packed into a text."""
-_SEPARATED: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
-    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
-    r" )(?:comma[- ]separated|separated by commas)\b)",
-    re.IGNORECASE,
-)
-_SINGLE_TOO: Final = re.compile(
-    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|"
-    r"\b(?:raw|verbatim|as it is|as[- ]is)\b",
     re.IGNORECASE,
 )
 _IS_TEXT: Final = re.compile(
@@ -378,7 +373,7 @@ _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]se
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    packed = _packed(argument, text) if kind == "string" and plain else None
+    packed = find_packed(argument, text) if kind == "string" and plain else None
     if packed is not None:
         yield packed
     elif kind == "string" and plain:
@@ -388,7 +383,7 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
         if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
             yield _mistyped(argument, "text", "a number", "integer")
-        elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
+        elif _is_flag(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
             yield _mistyped(argument, "text", "true or false", "boolean")
         elif (
             _LISTED.match(text)
@@ -416,16 +411,8 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistyped(argument, "true or false", "a number", "integer")
 
 
-def _packed(argument: Argument, text: str) -> Hit | None:
-    """A list or an object that is passed as text."""
-    if _SINGLE_TOO.search(text):
-        return None
-    if _IN_JSON.match(text):
-        name = quote_name(argument.name)
-        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
-    if _SEPARATED.match(text):
-        return Hit("RC313", f"{quote_name(argument.name)} is a list as text", "make it an `array`", argument.path)
-    return None
+def _is_flag(text: str) -> bool:
+    return _IS_FLAG.match(text) is not None or _YES_OR_NO.search(bare(text)) is not None
 
 
 def _others(argument: Argument, text: str) -> bool:
@@ -433,9 +420,10 @@ def _others(argument: Argument, text: str) -> bool:
     quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)} | {
         one.lower() for one in choices_in(text, argument.name)
     }
-    return bool(quoted - {"true", "false", "yes", "no"})
+    return bool(quoted - _FLAGS)
 
 
+_FLAGS: Final = word_set("true false yes no y n on off 1 0")
 _A_KIND: Final = {"integer": "an integer", "number": "a number", "boolean": "a boolean"}
 
 
