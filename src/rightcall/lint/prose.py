@@ -412,7 +412,9 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
 
 
 def _is_flag(text: str) -> bool:
-    return _IS_FLAG.match(text) is not None or _YES_OR_NO.search(bare(text)) is not None
+    told = bare(text)
+    found = _YES_OR_NO.search(told)
+    return _IS_FLAG.match(text) is not None or (found is not None and not IS_CASE.search(told[: found.start()]))
 
 
 def _others(argument: Argument, text: str) -> bool:
