@@ -35,8 +35,8 @@ _OF_PARTS: Final = re.compile(
 """Parts of one value, or of a file."""
 _PLACES: Final = word_set("coordinate coordinates bounds bbox box point position location latlng content contents csv")
 _SINGLE_TOO: Final = re.compile(
-    r"\bor (?:single|one|all|\*)|\bone [\w-]+ or\b|\bsingle\b|\b(?:raw|verbatim|as it is|as[- ]is)\b|\bor (?:JSON )?(?:array|list)\b|"
-    r"\b(?:JSON )?array or\b",
+    r"\bor (?:single|one|all|\*)|\bone [\w-]+ or\b|\bsingle\b|\b(?:raw|verbatim|as it is|as[- ]is)\b|"
+    r"\bor (?:JSON )?(?:array|list)\b|\b(?:JSON )?array or\b",
     re.IGNORECASE,
 )
 
