@@ -68,6 +68,9 @@ _SORTED: Final = re.compile(
 _SORTS: Final = word_set("by key field column criterion")
 
 
+_SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
+
+
 def _listed_of(tool: ToolView) -> Iterator[Hit]:
     """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
     text = plain(tool.description[:MOST_DESCRIPTION])
@@ -78,6 +81,8 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
             continue
         if spaced not in lowered and argument.name.lower() not in lowered:
             continue
+        if _SHOWS.search(argument.description) or len(re.findall(rf"\b{re.escape(argument.name)}\s?=", text)) > 1:
+            continue  # its own text has values, or the text has a call for each of them
         name = re.escape(argument.name).replace("_", "[_ ]")
         note = r"(?: \([^()\n]{1,40}\))?"
         listed = rf"(?:{OR_LIST}|{_PIPED})(?=\s*(?:[.;)\n]|$| as\b| for\b))"
