@@ -20,6 +20,7 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
+from rightcall.lint.packed import find_packed, is_yes_or_no
 from rightcall.lint.samples import given_values
 
 # ── one argument ──
@@ -339,24 +340,6 @@ _IS_LIST: Final = re.compile(
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
-_IN_JSON: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:array|object|list|"
-    r"string)\b(?! (?:path|pointer|schema))|stringified JSON\b|(?:array|list|object|map|dictionary)\b"
-    r"[^.;\n]{0,60}\bas (?:an? )?(?:JSON|stringified|JSON[- ]encoded)\b)",
-    re.IGNORECASE,
-)
-"""The text begins with it: the whole value is a list or an object, packed into a text."""
-_SEPARATED: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
-    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
-    r" )(?:comma[- ]separated|separated by commas)\b)",
-    re.IGNORECASE,
-)
-_SINGLE_TOO: Final = re.compile(
-    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|"
-    r"\b(?:raw|verbatim|as it is|as[- ]is)\b",
-    re.IGNORECASE,
-)
 _IS_TEXT: Final = re.compile(
     r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
@@ -378,7 +361,7 @@ _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]se
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    packed = _packed(argument, text) if kind == "string" and plain else None
+    packed = find_packed(argument, text) if kind == "string" and plain else None
     if packed is not None:
         yield packed
     elif kind == "string" and plain:
@@ -388,7 +371,9 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
         if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
             yield _mistyped(argument, "text", "a number", "integer")
-        elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
+        elif is_yes_or_no(text) or (
+            _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text)
+        ):
             yield _mistyped(argument, "text", "true or false", "boolean")
         elif (
             _LISTED.match(text)
@@ -414,18 +399,6 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield _mistyped(argument, _A_KIND[kind], "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
         yield _mistyped(argument, "true or false", "a number", "integer")
-
-
-def _packed(argument: Argument, text: str) -> Hit | None:
-    """A list or an object that is passed as text."""
-    if _SINGLE_TOO.search(text):
-        return None
-    if _IN_JSON.match(text):
-        name = quote_name(argument.name)
-        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
-    if _SEPARATED.match(text):
-        return Hit("RC313", f"{quote_name(argument.name)} is a list as text", "make it an `array`", argument.path)
-    return None
 
 
 def _others(argument: Argument, text: str) -> bool:
