@@ -32,6 +32,7 @@ _LISTED_QUOTES: Final = re.compile("|".join(_list_of(one) for one in (_SINGLE, _
 _BARE_LIST: Final = re.compile(_list_of(_WORD))
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
+    r"\b(?:any|one or more|some) of(?: the following(?: values| options)?| these(?: values)?)?(?=:| [`'\"\w-]+[,|])|"
     r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
     r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
     r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
@@ -103,7 +104,8 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
-    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN) or _is_of_kinds(text)
+    last = words_of(name)[-1:]
+    chosen = chosen or not CHOSEN.isdisjoint((*last, *map(singular, last))) or _is_of_kinds(text)
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
@@ -183,6 +185,12 @@ _QUOTED_LEGEND: Final = re.compile(
     re.IGNORECASE,
 )
 """`Pass 'km' for kilometres, 'mi' for miles`"""
+_CAPITAL = r"[A-Z][A-Z0-9_]{1,20}"
+_CAPITAL_LEGEND: Final = re.compile(
+    rf"(?:^|[.:;]\s+)(?i:use|pass|set(?: it)? to|give|choose|send)\s+({_CAPITAL} (?:for|to|if|when|means) {_MEANING}"
+    rf"(?:[,;]\s*(?:or |and )?(?:use |pass )?{_CAPITAL} (?:for|to|if|when|means) {_MEANING}){{1,19}})\s*(?=[.;\n]|$)"
+)
+"""`Use SMS for a text message, EMAIL for a mail`"""
 _BARE_ENTRY = rf"{_WORD}(?:\s?=\s?|\s(?:[–—→-]|->)\s){_MEANING}"
 _BARE_LEGEND: Final = re.compile(
     rf"(?:[^.:\n]{{0,60}}:\s+)?({_BARE_ENTRY}(?:[,;]\s*(?:or |and )?{_BARE_ENTRY}){{1,19}})\s*\.?\s*"
@@ -199,6 +207,11 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
         counted = not numbers or (len(numbers) == len(told) and numbers in (_from(0, numbers), _from(1, numbers)))
         plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
         yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
+    for found in _CAPITAL_LEGEND.finditer(text):
+        told = re.findall(
+            rf"(?:^|[,;]\s*(?:or |and )?(?:use |pass )?)({_CAPITAL}) (?:for|to|if|when|means)\b", found[1]
+        )
+        yield told if not is_example(text, found.start(1)) and not _OTHERS.search(text) else []
     for found in _QUOTED_LEGEND.finditer(text):
         begins = not text[: found.start()].strip()
         if (chosen or begins) and not is_example(text, found.start(1)):

@@ -59,7 +59,18 @@ _UNIT_WORD: Final = re.compile(
 )
 
 
+_NOTED: Final = re.compile(r"(?<=\d) ?\([^()\d\n]{1,40}\)(?=,? (?:to|and|up to|through)\b)")
+"""`from 0 (invisible) to 100 (solid)`"""
+_IF_NONE: Final = re.compile(
+    r"[^.;,(\n]{0,40}\b(?:if|when) (?:it is |none is |nothing is )?(?:left (?:out|empty|blank)|omitted|unset|missing|"
+    r"(?:not )?(?:given|set|specified|provided))\b",
+    re.IGNORECASE,
+)
+"""`20 if left out`: the default, and no other case."""
+
+
 def find_range(argument: Argument, text: str) -> Iterator[Hit]:
+    text = _NOTED.sub("", text)
     low, high, positive = _told_bounds(argument, text)
     if low is None and high is None and not positive:
         return
@@ -71,7 +82,7 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
     wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
         low is not None and has_low is not None and _differs(low, has_low, schema, lows)
     )
-    if wrong and (re.search(r"\b(?:if|when|or)\b", text) or _is_fraction(text, has_high)):
+    if wrong and (re.search(r"\b(?:if|when|or)\b", _IF_NONE.sub("", text)) or _is_fraction(text, has_high)):
         return
     if wrong:
         yield Hit(
