@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, singular, words_of
+from rightcall.gate.repair.words import joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
@@ -28,7 +29,7 @@ _FULL_TEXT = (
     "param=parameter arg=argument lang=language pkg=package db=database qty=quantity amt=amount attr=attribute "
     "app=application proj=project usr=user pwd=password dest=destination dst=destination src=source col=column "
     "max=maximum min=minimum coord=coordinate dept=department info=information spec=specification var=variable "
-    "txn=transaction curr=currency q=query subj=subject"
+    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number"
 )
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 
@@ -73,10 +74,43 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
             words = tuple(map(_full, words_of(one.description[:400])))
             if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
+    told: set[str] = set()
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
-            yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
+            for hit in _called_otherwise(rare[0], users[rare], usual[0], users[usual]):
+                told.add(rare[0])
+                yield hit
+    yield from _told_alike(tools[:_MOST_TOOLS], told)
+    yield from _described_as(tools[:_MOST_TOOLS], told)
+
+
+_ALIKE_LEAST = 5
+"""Words of a description that is one of a thing, whatever its name."""
+_LIMITS: Final = ("type", "format", "pattern", "enum", "minimum", "maximum", "items")
+
+
+def _told_alike(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Arguments of different tools with one long description and one schema, under names that share no word."""
+    users: dict[tuple[str, str], dict[str, list[ToolView]]] = {}
+    for tool in tools:
+        for one in tool.top:
+            words = " ".join(words_of(one.description[:400]))
+            if words.count(" ") >= _ALIKE_LEAST - 1 and one.kind not in ("boolean", ""):
+                limits = repr([one.schema.get(key) for key in _LIMITS])
+                users.setdefault((words, limits), {}).setdefault(one.name, []).append(tool)
+    for names in users.values():
+        usual, *others = sorted(names, key=lambda name: -len(names[name]))
+        for name in others:
+            mine = names[name][0]
+            taken = {one.name for tool in names[name] for one in tool.top}
+            sure = len(names[usual]) > 1 or len(others) == 1
+            if name not in told and sure and usual not in taken and _is_other_name(name, usual):
+                told.add(name)
+                yield mine, Hit(
+                    "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(names[usual][0].name)}",
+                    f"call it {quote_name(usual)} here too", (*mine.schema_path, "properties", name),
+                )  # fmt: skip
 
 
 def _called_otherwise(
@@ -93,6 +127,43 @@ def _called_otherwise(
                 f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
             )  # fmt: skip
             return
+
+
+def _is_other_name(left: str, right: str) -> bool:
+    """Neither the two sides of a thing, nor one and many of it, nor what is done with it."""
+    mine, theirs = words_of(left), words_of(right)
+    apart = [*map(singular, mine)] != [*map(singular, theirs)] and _DOES.isdisjoint({*mine} ^ {*theirs})
+    return apart and not opposed(left, right) and joined(left) != joined(right)
+
+
+def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`cust_no`, described as `ID of the customer`, where other tools have a `customer_id`."""
+    known: dict[tuple[frozenset[str], str], list[tuple[str, ToolView]]] = {}
+    for tool in tools:
+        for one in tool.top:
+            if len(words_of(one.name)) > 1:
+                known.setdefault((frozenset(words_of(one.name)), one.kind), []).append((one.name, tool))
+    for tool in tools:
+        own = {one.name for one in tool.top}
+        for one in tool.top:
+            head = re.split(r"[,.;:(\n]| (?:as|that|which|to|in|from|with|whose|such)\b", one.description[:80])[0]
+            words = frozenset(words_of(head)) - _SMALL
+            mine = frozenset(words_of(one.name))
+            found = known.get((words, one.kind), [])
+            others = [(name, other) for name, other in found if other is not tool]
+            if not others or not mine or one.name in told or {name for name, _ in found} & own or mine & words - _KINDS:
+                continue
+            name, other = others[0]
+            if words_of(one.name)[-1] in _KINDS and len(mine) > 1 and _is_other_name(one.name, name):
+                told.add(one.name)
+                yield tool, Hit(
+                    "RC122", f"{quote_name(one.name)} here is {quote_name(name)} in {quote_name(other.name)}",
+                    f"call it {quote_name(name)} here too", one.path,
+                )  # fmt: skip
+
+
+_SMALL: Final = word_set("the a an of for this unique new existing given")
+_KINDS: Final = word_set("id ids number no code key name")
 
 
 _DOES: Final = word_set("add remove set unset include exclude delete new old")
