@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, opposed, singular, words_of
+from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
@@ -154,7 +154,7 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
             if not others or not mine or one.name in told or {name for name, _ in found} & own or mine & words - _KINDS:
                 continue
             name, other = others[0]
-            if words_of(one.name)[-1] in _KINDS and len(mine) > 1 and _is_other_name(one.name, name):
+            if words_of(one.name)[-1] in _KINDS and _mean_the_same(mine, words) and _is_other_name(one.name, name):
                 told.add(one.name)
                 yield tool, Hit(
                     "RC122", f"{quote_name(one.name)} here is {quote_name(name)} in {quote_name(other.name)}",
@@ -162,6 +162,15 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
                 )  # fmt: skip
 
 
+def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Each word of the one that is no kind of value has one in the other that means the same."""
+    left, right = ({_FULL.get(word, word) for word in words - _KINDS} for words in (mine, theirs))
+    return bool(left) and all(
+        any(one == other or same_meaning(one, other) or {one, other} in _TWINS for other in right) for one in left
+    )
+
+
+_TWINS: Final = [{*pair.split("/")} for pair in ["customer/client", "supplier/vendor", "employee/staff", "car/vehicle"]]
 _SMALL: Final = word_set("the a an of for this unique new existing given")
 _KINDS: Final = word_set("id ids number no code key name")
 

@@ -22,6 +22,7 @@ from rightcall.lint.forms import IS_CASE, find_form, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
 from rightcall.lint.packed import find_packed, is_yes_or_no
 from rightcall.lint.samples import given_values
+from rightcall.lint.shown import find_shown
 
 # ── one argument ──
 
@@ -38,6 +39,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
             forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
             yield from forms
             yield from find_range(argument, text)
+            yield from find_shown(argument, text, tool)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)
