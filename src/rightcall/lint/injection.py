@@ -151,7 +151,10 @@ _USES: Final = re.compile(
     rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
     rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
     rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
-    rf"|\b(?:Call|call|Run|run|calling)\s+({_VERBED})\s+(?:first|before|beforehand|to get)\b",
+    rf"|\b(?:Call|call|Run|run|Use|use|calling|using)\s+`?({_VERBED}|[a-z]+_[a-z]+(?:_[a-z]+)?)`?\s+(?:first|"
+    rf"beforehand|"
+    rf"before (?:this|it|you|calling|using|booking)|to (?:get|learn|find|obtain|look up))\b"
+    rf"|\b(?:comes?|taken|obtained|learned) from\s+`?({_VERBED})`?(?=\s*(?:[.,;)]|$))",
 )
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"

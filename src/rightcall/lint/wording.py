@@ -88,6 +88,13 @@ _GIVEN: Final = re.compile(
     r"(?!\s+(?:as|from|in|of|on)\b)"
 )
 """`Set `max_results` to …`"""
+_PASSED: Final = re.compile(
+    r"(?:^|[.;!\n(]\s{0,9}|\b(?:and|then|must|to|please) )(?:(?i:pass|give|provide|supply)) (?:the |"
+    r"an? )?"
+    r"`?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`?(?:(?:,| and|, and) (?:the |an? )?`?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`?)?"
+    r"(?!\s+(?:as returned|from|returned|tool)\b)"
+)
+"""`Pass the order_ref of the order`"""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
     r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
@@ -421,6 +428,7 @@ def _mentioned(text: str) -> list[str]:
     loose = ("option", "flag")
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
+    named += [one for found in _PASSED.finditer(text[:MOST_TEXT]) for one in found.groups() if one]
     return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
 
 
