@@ -78,6 +78,11 @@ _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("qua
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
 """Names that no description mends: a model writes the name of the value."""
+_ANY_VALUE: Final = word_set("data value input info object item param content")
+_IS_ID: Final = re.compile(
+    r"\W*(?:the |an? )?(?:unique )?(?:ID|identifier|number|name) of (?:the|an?)\b", re.IGNORECASE
+)
+"""Described as the ID of something: then it has a name."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -268,12 +273,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         return
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
-    if says_nothing(name) and name.isascii():
+    unnamed = name.lower() in _ANY_VALUE and _IS_ID.match(argument.description) is not None
+    if (unnamed or says_nothing(name)) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
         )  # fmt: skip
-        empty = _EMPTY.fullmatch(name.lower()) is not None
+        empty = unnamed or _EMPTY.fullmatch(name.lower()) is not None
         if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
@@ -295,6 +301,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
     long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
+    long = long or _short_for_first(name, told_of)
     if long is not None:
         yield Hit(
             "RC113",
@@ -302,6 +309,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"rename it to {quote_name(long)}",
             argument.path,
         )
+
+
+def _short_for_first(name: str, words: Sequence[str]) -> str | None:
+    """The word that a text begins with, where a name of two or three consonants is the beginning of it: `br`."""
+    first = next((word for word in words if word not in _SAYS_LITTLE), "")
+    short = re.fullmatch(r"[bcdfghjklmnpqrstvwxz]{2,3}", name) is not None and name not in _KNOWN and not is_word(name)
+    return first if short and len(first) > 4 and first.startswith(name) else None
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:
@@ -370,7 +384,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     found: dict[str, list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
-        why = resemblance(one.name, other.name)
+        why = resemblance(one.name, other.name) or _same_use(one, other)
         if why is not None:
             found.setdefault(why, []).append((one, other))
     remedy = "name the difference, or make one tool of both"
@@ -384,6 +398,26 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         for one, other in pairs:
             text = f"{quote_name(other.name)} and {quote_name(one.name)} {why}"
             yield other, Hit("RC101", text, remedy, other.at("name"))
+
+
+_NEAR_TEXT = (
+    "set update change modify edit adjust|cancel kill abort stop terminate|close end finish|get read load show view"
+)
+_NEAR: Final = [word_set(line) for line in _NEAR_TEXT.split("|")]
+"""Verbs that may mean different things; the same arguments say that they do not."""
+
+
+def _same_use(one: ToolView, other: ToolView) -> str | None:
+    """Verbs near each other before the same words, and the same arguments behind them."""
+    mine, theirs = words_of(one.name), words_of(other.name)
+    if len(mine) < 2 or len(mine) != len(theirs) or mine[1:] != theirs[1:]:
+        return None
+    near = any({mine[0], theirs[0]} <= group for group in _NEAR)
+    taken, others = ({(arg.name, arg.kind) for arg in tool.top} for tool in (one, other))
+    alike = taken == others != set() or (
+        len(taken & others) > 1 and len(taken) == len(others) == len(taken & others) + 1
+    )
+    return "have verbs near each other and take nearly the same arguments" if near and alike else None
 
 
 _TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))

@@ -268,7 +268,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             argument.path,
         )
         return
-    opposite = _opposite(argument.name, text)
+    opposite = _opposite(argument.name, text) or _mixed_paging(argument.name, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -309,6 +309,31 @@ def _opposite(name: str, text: str) -> str | None:
                 if found is not None:
                     return found
     return None
+
+
+_COUNTS: Final = word_set("count limit size top amount quantity")
+_PAGES: Final = word_set("page offset skip cursor")
+_IS_PAGE: Final = re.compile(
+    r"\W*(?:the )?(?:number of the (?:[\w-]+ )?page|which (?:[\w-]+ )?page|(?:[\w-]+ )?page number|page to (?:return|"
+    r"show|fetch))\b",
+    re.IGNORECASE,
+)
+_IS_COUNT: Final = re.compile(
+    r"\W*(?:the )?(?:max(?:imum)? )?(?:number of (?:results|items|records|entries|rows|hits)|how many) (?!to skip|"
+    r"pages)"
+    r"(?:[\w-]+ )*(?:to return|to show|per page|on (?:a|each) page|returned)\b(?! before| after)",
+    re.IGNORECASE,
+)
+
+
+def _mixed_paging(name: str, text: str) -> str | None:
+    """What the text of `limit` or of `page` says where each is told to be the other."""
+    last = words_of(name)[-1:]
+    if not _COUNTS.isdisjoint(last):
+        found = _IS_PAGE.match(text[:80])
+    else:
+        found = None if _PAGES.isdisjoint(last) else _IS_COUNT.match(text[:80])
+    return found[0] if found is not None else None
 
 
 # ── the list ──
