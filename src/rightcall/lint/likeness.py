@@ -535,4 +535,4 @@ def _style(name: str) -> str:
         return "snake_case"
     if "-" in name and "_" not in name:
         return "kebab-case"
-    return "camelCase" if "_" not in name and "-" not in name else ""
+    return "camelCase" if name.isalnum() else ""

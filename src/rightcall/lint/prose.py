@@ -31,6 +31,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from _chosen_of(tool)
     yield from _headed(tool)
+    yield from _with_default(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
@@ -79,6 +80,23 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
         found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
         if found is not None and not choices_in(argument.description, argument.name):
             yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
+
+
+_BARE_CHOICE: Final = re.compile(
+    r"\b(?:by|to|as|in|be|is|either|from) ((?:[a-z][\w-]{1,30}, ){1,8}[a-z][\w-]{1,30},? or [a-z][\w-]{1,30})\b(?! [a-z])"
+)
+
+
+def _with_default(tool: ToolView) -> Iterator[Hit]:
+    """`Results are sorted by newest, oldest or relevance`, where the default of `sort_order` is one of them."""
+    text = tool.description[:MOST_DESCRIPTION]
+    for found in _BARE_CHOICE.finditer(text):
+        values = re.split(r",? or |, ", found[1])
+        before = {word[:4] for word in words_of(text[max(0, found.start() - 80) : found.start()])}
+        for one in tool.top:
+            named = {word[:4] for word in words_of(one.name) if len(word) > 3}
+            if one.part.get("default") in values and named & before and not is_example(text, found.start()):
+                yield from _choices(one, f"One of: {', '.join(f'`{value}`' for value in values)}.", tool)
 
 
 def _headed(tool: ToolView) -> Iterator[Hit]:
