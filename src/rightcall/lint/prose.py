@@ -83,7 +83,8 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 
 _BARE_CHOICE: Final = re.compile(
-    r"\b(?:by|to|as|in|be|is|either|from) ((?:[a-z][\w-]{1,30}, ){1,8}[a-z][\w-]{1,30},? or [a-z][\w-]{1,30})\b(?! [a-z])"
+    r"\b(?:by|to|as|in|be|is|either|from) "
+    r"((?:[a-z][\w-]{1,30}, ){1,8}[a-z][\w-]{1,30},? or [a-z][\w-]{1,30})\b(?! [a-z])"
 )
 
 

@@ -168,7 +168,7 @@ def _right(word: str, told: set[str]) -> str:
 
 
 def _is_slip(word: str, other: str) -> bool:
-    """One letter too many, too few, or two that have changed places: no ending and no other way to spell it."""
+    """Two letters that have changed places, or one that should be doubled or single: no other way to spell it."""
     from rapidfuzz.distance import OSA  # late: only words that nothing knows pay for it
 
     if OSA.distance(word, other, score_cutoff=1) != 1:
@@ -176,6 +176,7 @@ def _is_slip(word: str, other: str) -> bool:
     if len(word) == len(other) and sorted(word) != sorted(other):
         return False  # another letter may make another word
     short, long = sorted((word, other), key=len)
-    if any(long == short + ending for ending in _ENDINGS):
-        return False
+    doubled = any(long[at] == long[at - 1] and long[:at] + long[at + 1 :] == short for at in range(1, len(long)))
+    if len(short) < len(long) and (not doubled or any(long == short + ending for ending in _ENDINGS)):
+        return False  # a letter less may make a name of its own
     return not any(one.replace(a, b) == two for a, b in _VARIANTS for one, two in ((word, other), (other, word)))
