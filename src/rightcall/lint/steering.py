@@ -105,7 +105,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     puts = _PUTS.search(text)
     if puts is not None and _is_foreign(tool, puts):
-        what = quote_text(puts[0].lstrip(".!?:; "))
+        what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
     each = _SENDS_EACH.search(text) or mails
