@@ -206,7 +206,7 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
         of_things = apposed[2] is not None and all(len(value) > _CODE and is_word(value) for value in values)
         yield values if not of_things and not _are_things(values) else []
     whole = _SLASHED.fullmatch(text)
-    if whole is not None:
+    if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
         yield _checked(text, 0, len(text), text.strip(), sure=True)
     yield from _used_for(text, chosen)
 

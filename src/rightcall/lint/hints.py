@@ -327,7 +327,7 @@ def _erased_for_good(text: str, words: tuple[str, ...]) -> str:
         found = _FOR_GOOD.search(sentence)
         if found is None or _NO_LOSS.search(sentence):
             continue
-        unsure = _DENIED if re.search(r"\b(?:lost|gone)\b", found[0], re.IGNORECASE) else _IF_AT_ALL
+        unsure = _DENIED if re.search(r"\b(?:lost|gone)\b|\bcan", found[0], re.IGNORECASE) else _IF_AT_ALL
         if not unsure.search(sentence[: found.start()]):
             return found[0]
     undone = _NOT_UNDONE.search(text[:2_000])

@@ -87,6 +87,11 @@ _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("qua
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
 """Names that no description mends: a model writes the name of the value."""
+_ANY_VALUE: Final = word_set("data value input info object item param content")
+_IS_ID: Final = re.compile(
+    r"\W*(?:the |an? )?(?:unique )?(?:ID|identifier|number|name) of (?:the|an?)\b", re.IGNORECASE
+)
+"""Described as the ID of something: then it has a name."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -277,12 +282,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         return
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
-    if says_nothing(name) and name.isascii():
+    unnamed = name.lower() in _ANY_VALUE and _IS_ID.match(argument.description) is not None
+    if (unnamed or says_nothing(name)) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
         )  # fmt: skip
-        empty = _EMPTY.fullmatch(name.lower()) is not None
+        empty = unnamed or _EMPTY.fullmatch(name.lower()) is not None
         if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
@@ -304,6 +310,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
     long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
+    long = long or _short_for_told(name, told_of)
     if long is not None:
         yield Hit(
             "RC113",
@@ -311,6 +318,19 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"rename it to {quote_name(long)}",
             argument.path,
         )
+
+
+def _short_for_told(name: str, words: Sequence[str]) -> str | None:
+    """The word near the beginning of a text that a name of two or three consonants is short for: `br` or `brt` for
+    `brightness`."""
+    if not re.fullmatch(r"[bcdfghjklmnpqrstvwxz]{2,3}", name) or name in _KNOWN | _COMPARES or is_word(name):
+        return None
+    letters = re.compile(".*".join(name))
+    return next((word for word in words[:_NEAR] if len(word) > _LONG_WORD and letters.match(word)), None)
+
+
+_NEAR, _LONG_WORD = 6, 4
+_COMPARES: Final = word_set("gt gte lt lte ne nin fn")
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:
@@ -473,19 +493,26 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
 
 
 def _take_the_same(one: ToolView, other: ToolView) -> bool:
-    """Whether two out of three arguments are the same, and as many must be given."""
+    """Whether half of the arguments are the same, two at least or all, and as many must be given."""
     mine, theirs = ({joined(argument.name) for argument in tool.top} for tool in (one, other))
     needed = [sum(argument.required for argument in tool.top) for tool in (one, other)]
-    return needed[0] == needed[1] and 5 * len(mine & theirs) >= 3 * len(mine | theirs) > 0
+    shared = mine & theirs
+    return needed[0] == needed[1] and (
+        mine == theirs != set() or (len(shared) > 1 and 2 * len(shared) >= len(mine | theirs))
+    )
 
 
 def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bool:
-    """Whether both descriptions begin with the verb of one of the names, and none names the other tool."""
-    first = [next(iter(words_of(tool.description[:100])), "") for tool in (one, other)]
-    begins = {word.removesuffix("s") for word in first}
+    """Whether both descriptions begin with the verb of one of the names, the other name's verb is in no first sentence,
+    and none names the other tool."""
+    texts = [tool.description[:200].lower() for tool in (one, other)]
+    begins = {next(iter(words_of(text)), "").removesuffix("s") for text in texts}
+    told = [verb for verb in verbs if any(verb.removesuffix("s") in text.split(".")[0] for text in texts)]
+    same = {joined(argument.name) for argument in one.top} == {joined(argument.name) for argument in other.top}
     return (
-        len(begins) == 1
-        and begins <= {verb.removesuffix("s") for verb in verbs}
+        same
+        and len(begins) == len(told) == 1
+        and begins == {told[0].removesuffix("s")}
         and one.name not in other.description
         and other.name not in one.description
     )
@@ -542,4 +569,4 @@ def _style(name: str) -> str:
         return "snake_case"
     if "-" in name and "_" not in name:
         return "kebab-case"
-    return "camelCase" if "_" not in name and "-" not in name else ""
+    return "camelCase" if name.isalnum() else ""

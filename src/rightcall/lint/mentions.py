@@ -102,11 +102,10 @@ def _mentioned(text: str) -> list[str]:
     loose = ("option", "flag")
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     unmarked = plain(text[:MOST_TEXT])
-    named += [
-        next(one for one in found.groups() if one)
-        for found in _GIVEN.finditer(unmarked)
-        if not _OF_RESULT.search(_sentence(unmarked, found))
-    ]
+    given: dict[str, re.Match[str]] = {}
+    for found in _GIVEN.finditer(unmarked):
+        given.setdefault(next(one for one in found.groups() if one), found)
+    named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
     return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
 
 
@@ -121,12 +120,15 @@ _OF_RESULT: Final = re.compile(
 
 
 def _sentence(text: str, found: re.Match[str]) -> str:
-    """The sentence that something stands in."""
-    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
-    ends = _ENDS.search(text, found.end())
-    return text[begins + 1 : ends.start() if ends is not None else None]
+    """The sentence that something stands in, or what is near to it."""
+    before = text[max(0, found.start() - _SENTENCE) : found.start()]
+    begins = max(before.rfind(". "), before.rfind("\n")) + 1
+    behind = text[found.start() : found.end() + _SENTENCE]
+    ends = _ENDS.search(behind, found.end() - found.start())
+    return before[begins:] + behind[: ends.start() if ends is not None else None]
 
 
+_SENTENCE = 300
 _ENDS: Final = re.compile(r"\.\s|\n|$")
 
 

@@ -21,6 +21,7 @@ from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
 from rightcall.lint.packed import find_packed
+from rightcall.lint.shown import find_shown
 
 # ── one argument ──
 
@@ -36,6 +37,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
             forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
             yield from forms
             yield from find_range(argument, text)
+            yield from find_shown(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)

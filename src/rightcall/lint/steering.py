@@ -26,6 +26,9 @@ PRECEDES: Final = re.compile(
     rf"\b(?:all |any )?other {_KIND}(?:tools?|functions?) (?:are|is|give|gives|return|returns) (?:\w+ )?(?:unreliable|"
     r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b|"
     r"\bthis (?:tool|function|one) and (?:no|nothing|none) (?:other|else)\b|"
+    rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}(?:tools?|functions?) (?:of|"
+    rf"from|by) (?:any )?"
+    r"other (?:servers?|providers?|vendors?)\b|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
     r"\b(?:do not|don't|never) (?:use|call|rely on) (?:the |your |any )?(?:built-?in|native|own)\b[^.\n]{0,24}[;,.]? "
@@ -102,7 +105,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     puts = _PUTS.search(text)
     if puts is not None and _is_foreign(tool, puts):
-        what = quote_text(puts[0].lstrip(".!?:; "))
+        what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
     each = _SENDS_EACH.search(text) or mails
@@ -164,6 +167,14 @@ _WHENEVER: Final = re.compile(
     r"(?:replace|set|add|append|change|redirect|copy|include|send|forward)\b",
     re.IGNORECASE,
 )
+_SHADOWS: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,24}?[`'\"]?\b([\w-]+)[`'\"]?(?: tool)?"
+    r"(?: is (?:called|used|invoked|run)\b|,| in\b)[^.\n]{0,60}\b(?:must|always|has to|have to|should)\b[^.\n]{0,40}\b"
+    r"(?:be|to|is|equal) [`'\"]?(?=[\w.@-]{0,20}[\d@])[\w.@-]{3,40}|"
+    r"\bbefore [`'\"]?([\w-]+)[`'\"]? is (?:called|used|invoked|run),? (?:you must |always )?(?:call )?this tool\b",
+    re.IGNORECASE,
+)
+"""One value for every call of another tool: `When using book_room, always set room to R-1`."""
 _EXAMPLE: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bexamples?:", re.IGNORECASE)
 
 
@@ -185,7 +196,8 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
         return False
     harms = _HARMS.search(sentence)
     whenever = _WHENEVER.search(sentence)
-    if any(found is not None and found[1] in others for found in (harms, whenever)):
+    shadows = _SHADOWS.search(sentence)
+    if any(found is not None and (found[1] or found[2]) in others for found in (harms, whenever, shadows)):
         return True
     return (
         _ADDRESS.search(sentence) is not None
