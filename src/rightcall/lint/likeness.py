@@ -16,7 +16,7 @@ from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, join_names, quote_name, word_set
+from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
 
 _VERBS = (
     "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
@@ -87,11 +87,15 @@ _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("qua
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
 """Names that no description mends: a model writes the name of the value."""
-_ANY_VALUE: Final = word_set("data value input info object item param content")
+_ANY_VALUE: Final = word_set("data value input info object obj item param content thing entity")
 _IS_ID: Final = re.compile(
-    r"\W*(?:the |an? )?(?:unique )?(?:ID|identifier|number|name) of (?:the|an?)\b", re.IGNORECASE
+    r"\W*(?:unique )?(?:(?:ID|identifier|number|name) of (?:new |given |existing |unique )?([a-z]+)|"
+    r"([a-z]+)(?:'s)? (?:ID|identifier)\b)",
+    re.IGNORECASE,
 )
-"""Described as the ID of something: then it has a name."""
+"""Described as the ID of something: then it has a name. In a bare text."""
+_PAIRED: Final = word_set("key field type name property attribute by kind column")
+"""What a `value` stands beside."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -282,7 +286,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         return
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
-    unnamed = name.lower() in _ANY_VALUE and _IS_ID.match(argument.description) is not None
+    unnamed = _is_unnamed(argument)
     if (unnamed or says_nothing(name)) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
@@ -320,17 +324,36 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         )
 
 
+def _is_unnamed(argument: Argument) -> bool:
+    """Whether the name could be that of anything, and the text says whose ID the value is."""
+    name = argument.name.lower()
+    if argument.kind != "string" or (name not in _ANY_VALUE and not (len(name) == 1 and name != "q")):
+        return False
+    found = _IS_ID.match(bare(argument.description[:200]))
+    paired = not _PAIRED.isdisjoint(one.lower() for one in argument.siblings)
+    return found is not None and (found[1] or found[2]).lower() != name and not paired
+
+
 def _short_for_told(name: str, words: Sequence[str]) -> str | None:
-    """The word near the beginning of a text that a name of two or three consonants is short for: `br` or `brt` for
-    `brightness`."""
-    if not re.fullmatch(r"[bcdfghjklmnpqrstvwxz]{2,3}", name) or name in _KNOWN | _COMPARES or is_word(name):
+    """The word near the beginning of a text that a name of a few letters is short for: `br` or `brt` for `brightness`,
+    `sev` for `severity`."""
+    if not re.fullmatch(r"[a-z]{2,4}", name) or name in _KNOWN | _COMPARES or is_word(name):
         return None
-    letters = re.compile(".*".join(name))
-    return next((word for word in words[:_NEAR] if len(word) > _LONG_WORD and letters.match(word)), None)
+    initials = "".join(word[0] for word in words[:_NEAR])
+    told = (word for word in words[:_NEAR] if len(word) > max(_LONG_WORD, len(name) + 1) and _shortens(name, word))
+    return next(told, None) if name[:2] not in initials else None
+
+
+def _shortens(name: str, word: str) -> bool:
+    """Whether a name is the beginning of a word, or of its consonants: the first two, and the rest behind them."""
+    consonants = _VOWEL.sub("", word)
+    return word.startswith(name) or (
+        consonants.startswith(name[:2]) and all(letter in consonants[2:] for letter in name[2:])
+    )
 
 
 _NEAR, _LONG_WORD = 6, 4
-_COMPARES: Final = word_set("gt gte lt lte ne nin fn")
+_COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps")
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:
@@ -438,7 +461,7 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
-    if _bare(mine) == _bare(theirs):
+    if _telling_words(mine) == _telling_words(theirs):
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
@@ -447,7 +470,7 @@ def resemblance(one: str, other: str) -> str | None:
     return "mean the same" if _same_act(mine, theirs) else None
 
 
-def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
+def _telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """Without the words that say little. `approve_all` and `reply_all_to` say another thing than without `all`."""
     last = len(words) - 1
     return tuple(
