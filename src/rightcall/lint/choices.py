@@ -43,6 +43,9 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
+_THREE_OR = r"[a-z][\w-]{1,30}(?:, [a-z][\w-]{1,30}){1,18},? or [a-z][\w-]{1,30}"
+_SEVERAL_OR: Final = re.compile(rf"(?:\b(?:[Mm]ust|[Cc]an|[Mm]ay|has to) be |^\W*)({_THREE_OR})(?=\s*(?:[.;)]|$))")
+"""`Must be matte, satin or gloss`, and nothing behind it."""
 _BEFORE_QUOTES: Final = re.compile(
     r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
 )
@@ -105,7 +108,13 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     """
     text = text[:MOST_TEXT]
     last = words_of(name)[-1:]
-    chosen = chosen or not CHOSEN.isdisjoint((*last, *map(singular, last))) or _is_of_kinds(text)
+    named = re.match(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", text)
+    chosen = (
+        chosen
+        or (named is not None and words_of(named[1]) == words_of(name))
+        or not CHOSEN.isdisjoint((*last, *map(singular, last)))
+        or _is_of_kinds(text)
+    )
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
@@ -126,9 +135,10 @@ def _is_of_kinds(text: str) -> bool:
 def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     for lead in _LEAD.finditer(text):
         yield _listed(text, lead.end(), lead[0], bare=True)
-    if chosen:
-        for lead in _CAN_BE.finditer(text):
-            yield _listed(text, lead.end(), "", bare=True)
+    for lead in _CAN_BE.finditer(text) if chosen else ():
+        yield _listed(text, lead.end(), "", bare=True)
+    for found in _SEVERAL_OR.finditer(text):
+        yield _checked(text, found.start(1), found.end(1), found[1], lead=True)
     for found in _LISTED_QUOTES.finditer(text):
         if _BEFORE_QUOTES.search(text[max(0, found.start() - 20) : found.start()]) and not re.fullmatch(
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]

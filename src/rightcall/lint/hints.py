@@ -14,7 +14,7 @@ HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldH
 _KNOWN: Final = frozenset((*HINTS, "title", "audience", "priority", "lastModified"))
 _CHANGES: Final = word_set(
     "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
-    "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
+    "upload append reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
     "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
@@ -73,7 +73,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             (*place, "openWorldHint"),
         )
     again = _AGAIN.search(tool.description)
-    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
+    if (
+        hints.get("idempotentHint") is True
+        and read_only is not True
+        and (verb in _REPEATS or again is not None or _told_verb(tool.description).removesuffix("s") in _REPEATS)
+    ):
         yield Hit(
             "RC807",
             f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",

@@ -313,9 +313,17 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
 
 def _short_for_first(name: str, words: Sequence[str]) -> str | None:
     """The word that a text begins with, where a name of two or three consonants is the beginning of it: `br`."""
-    first = next((word for word in words if word not in _SAYS_LITTLE), "")
-    short = re.fullmatch(r"[bcdfghjklmnpqrstvwxz]{2,3}", name) is not None and name not in _KNOWN and not is_word(name)
-    return first if short and len(first) > 4 and first.startswith(name) else None
+    begins = [word for word in words if word not in _SAYS_LITTLE and word != "new"][:1]
+    first = begins[0] if begins else ""
+    if name in _KNOWN or is_word(name) or len(_VOWEL.findall(name)) > 1 or not re.fullmatch(r"[a-z]{2,5}", name):
+        return None
+    left = iter(first)
+    inside = (
+        len(name) > 2 and name[0] == first[:1] and name[-1] == first[-1:] and all(letter in left for letter in name)
+    )
+    if inside and len(first) > len(name) and singular(first) == first:
+        return first
+    return first if len(first) > 4 and len(name) < 4 and not _VOWEL.search(name) and first.startswith(name) else None
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:
@@ -447,6 +455,10 @@ def resemblance(one: str, other: str) -> str | None:
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
+    if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
+        longer, shorter = sorted((mine, theirs), key=len, reverse=True)
+        if longer[2:] == shorter[1:]:
+            return "mean the same"
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None

@@ -109,7 +109,7 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
             yield from _choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
-_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
+_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is|for)\s?[A-Za-z]")
 
 
 def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
@@ -362,7 +362,7 @@ _IS_LIST: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_TEXT: Final = re.compile(
-    r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
+    r"\W*(?:the |a )?(?:full |first |last |display )?(?:names?|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )

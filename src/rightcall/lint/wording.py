@@ -92,7 +92,7 @@ _PASSED: Final = re.compile(
     r"(?:^|[.;!\n(]\s{0,9}|\b(?:and|then|must|to|please) )(?:(?i:pass|give|provide|supply)) (?:the |"
     r"an? )?"
     r"`?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`?(?:(?:,| and|, and) (?:the |an? )?`?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`?)?"
-    r"(?!\s+(?:as returned|from|returned|tool)\b)"
+    r"(?!\s+(?:as returned|from|returned|tool)\b)|\b(?:[Aa]rgument|[Pp]arameter) ([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b"
 )
 """`Pass the order_ref of the order`"""
 _SET: Final = re.compile(
@@ -128,6 +128,7 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     if _is_placeholder(text):
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
+    text = _THIS_TOOL.sub("", text)
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
@@ -140,6 +141,13 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
             "say what it does, when to use it, and what it returns",
             place,
         )
+
+
+_THIS_TOOL: Final = re.compile(
+    r"^\W*(?:this|a|the) (?:tool|function|method) (?:(?:is|can be) used |allows you |lets you |is |that |"
+    r"which )?(?:to|for) ",
+    re.IGNORECASE,
+)
 
 
 def _is_placeholder(text: str) -> bool:
