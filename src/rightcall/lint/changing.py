@@ -41,6 +41,7 @@ _CHANGING: Final = re.compile(
     rf"\b(?:as of|as at|{_DONE})(?: at| on|:)? (?:today,? |{_DAY}[T ,]+|{_BARE_DAY},? |"
     rf"this morning,? )?(?:at )?{_CLOCK}|"
     rf"\b(?:as of|as at|last (?:{_DONE}))(?: on|:)? (?:today|yesterday|this morning|{_WEEKDAY},? {_BARE_DAY})\b|"
+    rf"\b(?:data|prices|figures|stock|status|counts) as of {_DAY}|\b{_NUMBER} (?:of them|new|more) today\b|"
     rf"\bgenerated(?: on| at)? {_DAY}|\bage\s?[:=]\s?\d+ ?(?:s|sec|min|h|seconds|minutes|hours|days)\b|"
     rf"\brandom seed[ :=]+\d{{3,}}|"
     rf"\b{_NUMBER} (?:out )?of {_NUMBER} \w+ (?:are|is) (?:now |currently )?(?:free|taken|used|{_NOW})\b|"
@@ -67,6 +68,7 @@ _CHANGING: Final = re.compile(
 )
 _RUNS = "session|connection|instance|conversation|request|run|process"
 _OF_RUN: Final = re.compile(
+    rf"\bsession(?: id)?\s?[:=#]\s?(?=[\w-]{{0,12}}\d)[\w-]{{8,64}}|"
     rf"\b(?:{_RUNS}) (?:number|no\.|id) (?=[0-9a-f]{{0,7}}\d)[0-9a-f]{{8,16}}\b|"
     rf"\b(?:{_RUNS})(?: ?(?:id|token|key))?\b\W{{0,3}}(?:is )?[0-9a-f][0-9a-f-]{{18,62}}[0-9a-f]\b|"
     rf"\byour (?:{_RUNS})(?: ?(?:id|token|key))?(?: is|:)\s[`'\"]?(?=[\w-]{{0,40}}\d)[\w-]{{6,64}}|"

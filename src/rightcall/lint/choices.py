@@ -46,6 +46,18 @@ _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", 
 _THREE_OR = r"[a-z][\w-]{1,30}(?:, [a-z][\w-]{1,30}){1,18},? or [a-z][\w-]{1,30}"
 _SEVERAL_OR: Final = re.compile(rf"(?:\b(?:[Mm]ust|[Cc]an|[Mm]ay|has to) be |^\W*)({_THREE_OR})(?=\s*(?:[.;)]|$))")
 """`Must be matte, satin or gloss`, and nothing behind it."""
+_KINDS: Final = word_set(
+    "name names id ids email mail url urls uri path paths title number key keys slug text code string address phone "
+    "username handle file folder query word words date time label tag tags ticker symbol domain hash keyword keywords "
+    "markdown html json csv description body content link"
+)
+"""Kinds of values: a list of them tells what a value may be, and not which."""
+
+
+def _tells_kinds(listed: str) -> bool:
+    return not _KINDS.isdisjoint(words_of(listed))
+
+
 _BEFORE_QUOTES: Final = re.compile(
     r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
 )
@@ -115,12 +127,17 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
         or not CHOSEN.isdisjoint((*last, *map(singular, last)))
         or _is_of_kinds(text)
     )
+    own = rf"\b{_KNOWN_ONES} {re.escape(singular(last[0]))[:-1]}\w{{0,4}}(?: are)?\s?[:=]\s*" if last else ""
+    for lead in re.finditer(own, text, re.IGNORECASE) if own and len(last[0]) > 3 else ():
+        if len(values := _listed(text, lead.end(), lead[0], bare=True)) > 1:
+            return values
     for values in _candidates(text, chosen):
         if len(values) > 1:
             return values
     return []
 
 
+_KNOWN_ONES = "(?:allowed|valid|possible|accepted|available|supported|permitted|known)"
 _FIRST_NOUN: Final = re.compile(
     r"\W*(?:the |an? )?(?:[a-z-]+ ){0,2}?([a-z]+)(?= of\b|[,.:(]| \(| [–—-] )", re.IGNORECASE
 )
@@ -138,7 +155,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     for lead in _CAN_BE.finditer(text) if chosen else ():
         yield _listed(text, lead.end(), "", bare=True)
     for found in _SEVERAL_OR.finditer(text):
-        yield _checked(text, found.start(1), found.end(1), found[1], lead=True)
+        yield [] if _tells_kinds(found[1]) else _checked(text, found.start(1), found.end(1), found[1], lead=True)
     for found in _LISTED_QUOTES.finditer(text):
         if _BEFORE_QUOTES.search(text[max(0, found.start() - 20) : found.start()]) and not re.fullmatch(
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
@@ -153,6 +170,7 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
         if (
             "|" in found[1]
             or _CODES.fullmatch(found[1])
+            or (re.fullmatch(_THREE_OR, found[1]) and not _tells_kinds(found[1]))
             or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text))
         ):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])

@@ -274,7 +274,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
     unnamed = name.lower() in _ANY_VALUE and _IS_ID.match(argument.description) is not None
-    if (unnamed or says_nothing(name)) and name.isascii():
+    if (unnamed or says_nothing(name) or _EMPTY.fullmatch(name.lower())) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
@@ -415,17 +415,21 @@ _NEAR: Final = [word_set(line) for line in _NEAR_TEXT.split("|")]
 """Verbs that may mean different things; the same arguments say that they do not."""
 
 
+_FACTS: Final = word_set("info information details detail data")
+
+
 def _same_use(one: ToolView, other: ToolView) -> str | None:
     """Verbs near each other before the same words, and the same arguments behind them."""
     mine, theirs = words_of(one.name), words_of(other.name)
-    if len(mine) < 2 or len(mine) != len(theirs) or mine[1:] != theirs[1:]:
+    if len(mine) < 2 or len(mine) != len(theirs):
         return None
-    near = any({mine[0], theirs[0]} <= group for group in _NEAR)
+    acts = mine[1:] == theirs[1:] and any({mine[0], theirs[0]} <= group for group in _NEAR)
+    near = acts or (mine[:-1] == theirs[:-1] and {mine[-1], theirs[-1]} <= _FACTS)
     taken, others = ({(arg.name, arg.kind) for arg in tool.top} for tool in (one, other))
     alike = taken == others != set() or (
         len(taken & others) > 1 and len(taken) == len(others) == len(taken & others) + 1
     )
-    return "have verbs near each other and take nearly the same arguments" if near and alike else None
+    return "have words near each other and take nearly the same arguments" if near and alike else None
 
 
 _TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))
@@ -481,7 +485,7 @@ def _british(word: str) -> str:
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
     kept = words
-    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit()):
+    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit() or re.fullmatch(r"v\d+", kept[-1])):
         kept = kept[:-1]
     return kept
 

@@ -370,7 +370,7 @@ _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b",
 _COUNTS: Final = word_set(
     "count counts limit page pages offset skip top max maximum min minimum num number per results rows items days "
     "hours minutes seconds weeks months years age retries attempts copies people guests nights persons seats index "
-    "position depth width height length port"
+    "position depth width height length port times"
 )
 """Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
 _IS_WHOLE: Final = re.compile(

@@ -29,6 +29,7 @@ _NO_VALUE: Final = word_set(
     "it this that them one these those only all none any both either caution care sparingly true false null default "
     "with the a an your when if for tool tools value values other another search filter filters same what which no not"
 )
+_DEFAULTED: Final = re.compile(rf"\bdefaults? (?:to|is|value is) ({QUOTED})", re.IGNORECASE)
 _USES: Final = re.compile(
     r"(?:^|[.;,(:–—-]\s{0,9}|\bor )(?:use|set (?:it )?to|pass|choose|pick) (?:"
     r"[`'\"]([\w.-]{2,30})[`'\"]|([a-z][a-z_-]{2,24})) (?:for|when|if)\b",
@@ -55,6 +56,15 @@ def find_shown(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             "RC406",
             f"the text of {quote_name(argument.name)} shows {quote_text(str(wrong))}, which the schema refuses",
             "show a value that the schema takes, or correct the schema",
+            argument.path,
+        )
+        return
+    told = next((one[1][1:-1] for one in _DEFAULTED.finditer(text)), "") if listed else ""
+    if told and told.lower() not in {one.lower() for one in listed} | {"null", "none", "all", ""}:
+        yield Hit(
+            "RC310",
+            f"the text of {quote_name(argument.name)} gives the default {quote_text(told)}, which `enum` does not have",
+            "make them the same",
             argument.path,
         )
         return

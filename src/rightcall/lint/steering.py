@@ -145,6 +145,9 @@ _READS_FILE: Final = re.compile(
     r"\b(?:also|first|then|and|please) (?:read|open|cat|load) (?:the )?(?:file |"
     r"contents? of )?[`'\"]?[~/][\w./-]{3,60}[`'\"]? and "
     r"(?:put|pass|send|include|write|add|paste|copy|return)\b|"
+    r"\b(?:also|then|always) (?:call|use|run|invoke) [`'\"]?[\w-]+[`'\"]? with\b[^.\n]{0,20}\b(?:user's|conversation|"
+    r"contacts|"
+    r"credentials|secrets|passwords?)\b|"
     r"\b(?:run|execute)\b[^.\n]{0,40}\b(?:curl|wget)\b[^\n]{0,80}\|\s?(?:ba|z)?sh\b",
     re.IGNORECASE,
 )

@@ -97,7 +97,8 @@ _PASSED: Final = re.compile(
 """`Pass the order_ref of the order`"""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
-    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
+    r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b"
 )
 
 
@@ -462,7 +463,9 @@ def _mentioned(text: str) -> list[str]:
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
     named += [one for found in _PASSED.finditer(text[:MOST_TEXT]) for one in found.groups() if one]
-    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
+    return named + [
+        found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
+    ]
 
 
 def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
@@ -470,9 +473,9 @@ def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
     ends = re.compile(r"\.\s|\n|$").search(text, found.end())
     sentence = text[begins + 1 : ends.start() if ends is not None else None]
-    given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
+    given = found[1] is not None or found[3] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
                                               text[: found.start()], re.IGNORECASE)  # fmt: skip
-    name = found[1] or found[2]
+    name = found[1] or found[2] or found[3]
     return not given or _SETTING.search(sentence) is not None or name.upper() in text
 
 
