@@ -473,8 +473,8 @@ def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
     ends = re.compile(r"\.\s|\n|$").search(text, found.end())
     sentence = text[begins + 1 : ends.start() if ends is not None else None]
-    given = found[1] is not None or found[3] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
-                                              text[: found.start()], re.IGNORECASE)  # fmt: skip
+    before = re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$", text[: found.start()], re.IGNORECASE)
+    given = found[1] is not None or found[3] is not None or before
     name = found[1] or found[2] or found[3]
     return not given or _SETTING.search(sentence) is not None or name.upper() in text
 
