@@ -35,12 +35,16 @@ _AT_PRESENT = "(?:currently|now|presently|at present|at the moment|right now|tod
 _LEFT = "(?:left|remaining)"
 _CHANGING: Final = re.compile(
     rf"\b(?:current|local|server|system|present) (?:UTC )?(?:date|time|day|date and time|date-?time|timestamp)"
-    rf"(?: \([A-Z]{{2,4}}\))?\s?(?:is|:|=)\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
+    rf"(?: \([A-Z]{{2,4}}\))?(?:\s?(?:is|:|=))?\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
     rf"\btoday(?:'s date)?(?: is|:)\s?(?:the )?(?:{_WEEKDAY},? (?:the )?(?:{_DAY}|{_BARE_DAY})|{_WEEKDAY}|{_DAY}|"
     rf"{_BARE_DAY})(?!\w)|\b(?:it is(?: now)?|now:) (?:{_WEEKDAY},? )?(?:{_DAY}|{_BARE_DAY}(?!\w)|{_CLOCK}|{_STAMP})|"
     rf"\b(?:as of|as at|{_DONE})(?: at| on|:)? (?:today,? |{_DAY}[T ,]+|{_BARE_DAY},? |"
     rf"this morning,? )?(?:at )?{_CLOCK}|"
     rf"\b(?:as of|as at|last (?:{_DONE}))(?: on|:)? (?:today|yesterday|this morning|{_WEEKDAY},? {_BARE_DAY})\b|"
+    rf"\b(?:data|prices|figures|stock|status|counts) as of {_DAY}|\b{_NUMBER} (?:of them|new|more) today\b|"
+    rf"\bgenerated(?: on| at)? {_DAY}|\bage\s?[:=]\s?\d+ ?(?:s|sec|min|h|seconds|minutes|hours|days)\b|"
+    rf"\brandom seed[ :=]+\d{{3,}}|"
+    rf"\b{_NUMBER} (?:out )?of {_NUMBER} \w+ (?:are|is) (?:now |currently )?(?:free|taken|used|{_NOW})\b|"
     rf"\b(?:seen|{_DONE})(?: about)? (?:\d+|an?|one) (?:seconds?|minutes?|hours?|days?) ago\b|"
     rf"{_TEMPORARY}|"
     rf"\b(?:you have |with )?{_NUMBER} unread (?:messages?|mails?|emails?|notifications?)\b|"
@@ -64,9 +68,11 @@ _CHANGING: Final = re.compile(
 )
 _RUNS = "session|connection|instance|conversation|request|run|process"
 _OF_RUN: Final = re.compile(
+    rf"\bsession(?: id)?\s?[:=#]\s?(?=[\w-]{{0,12}}\d)[\w-]{{8,64}}|"
+    rf"\b(?:{_RUNS}) (?:number|no\.|id) (?=[0-9a-f]{{0,7}}\d)[0-9a-f]{{8,16}}\b|"
     rf"\b(?:{_RUNS})(?: ?(?:id|token|key))?\b\W{{0,3}}(?:is )?[0-9a-f][0-9a-f-]{{18,62}}[0-9a-f]\b|"
     rf"\byour (?:{_RUNS})(?: ?(?:id|token|key))?(?: is|:)\s[`'\"]?(?=[\w-]{{0,40}}\d)[\w-]{{6,64}}|"
-    r"\buptime\s?(?:is|of|:|=)\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
+    r"\buptime\s?(?:is|of|:|=)?\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
     r"[(\[]pid[ :=]{1,2}\d{2,7}[)\]]|"
     r"\b(?:running|started|listening|server|process)\b[^.\n]{0,30}\bpid[ :=]{1,2}\d{2,7}\b",
     re.IGNORECASE,

@@ -53,7 +53,8 @@ _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
 _CHOOSES: Final = re.compile(
     rf"\b(?:choose|select|pick) ({OR_LIST}){_ENDED}|"
     rf"\b(?:must|has to|needs to|should) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
-    rf"^[^.:\n(]{{3,60}}: ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$",
+    rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
+    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)",
     re.IGNORECASE,
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
@@ -133,11 +134,22 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     """
     text = text[:MOST_TEXT]
     words = [singular(word) for word in words_of(name)]
-    chosen = chosen or (bool(words) and bool({words[-1], words_of(name)[-1]} & CHOSEN)) or _is_of_kinds(text)
+    chosen = (
+        chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
+    )
     for values in chain(_candidates(text, chosen), _told_plainly(text, words, chosen)):
         if len(values) > 1:
             return values
     return []
+
+
+_HEADED: Final = re.compile(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", re.IGNORECASE)
+"""`Grain: coarse / fine`, of `grain`"""
+
+
+def _is_headed(text: str, name: str) -> bool:
+    found, words = _HEADED.match(text), words_of(name)
+    return found is not None and words_of(found[1]) == words and _TEXTUAL.isdisjoint(words)
 
 
 _FIRST_NOUN: Final = re.compile(
@@ -218,8 +230,15 @@ _SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 
 def _are_things(values: Sequence[str]) -> bool:
-    """Whether values are nouns in the plural, as in `friends, family or colleagues`: kinds of content."""
-    return any(value.islower() and singular(value) != value for value in values)
+    """Whether values are nouns in the plural, as in `friends, family or colleagues`, or kinds of values."""
+    return any((value.islower() and singular(value) != value) or value.lower() in _KINDS for value in values)
+
+
+_KINDS: Final = word_set(
+    "name id email mail url uri path title number key slug text code string address phone username handle file folder "
+    "query word date time label tag ticker symbol domain hash keyword description body content link"
+)
+"""Kinds of values: a list of them tells what a value may be, and not which."""
 
 
 _TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{1,20}}|[a-z][\w-]{{1,20}})"

@@ -21,6 +21,7 @@ _WANTED = (
     r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b|"
     r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:said|wrote|written|typed|asked)(?: so far|"
     r"\b[^.\n]{0,20}\bword for word)|"
+    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:told you|shared|mentioned)\b|"
     r"\beverything (?:that )?(?:was |has been |you have )?(?:said|discussed|written|seen|read) so far\b|"
     r"\b(?:results?|outputs?|responses?|answers?|data) (?:of|from|returned by) (?:(?:all|any|the|your) ){0,2}other "
     r"(?:tools?|servers?|tool calls)\b|"

@@ -123,7 +123,7 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
             yield from find_choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
-_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
+_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is|for)\s?[A-Za-z]")
 
 
 def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:

@@ -63,6 +63,7 @@ _FORMATS: Final = (
                        r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
                        r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
                        r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"\b(?:starting|beginning) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
@@ -99,7 +100,9 @@ _PATTERNS: Final = (
                     r"\bmust (?:only )?(?:contain|be|"
                     r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
-                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b", re.IGNORECASE)),
+                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
+                    r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
+                    r"1\d) digits\b", re.IGNORECASE)),
     ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
                     r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
                     r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),

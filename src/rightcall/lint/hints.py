@@ -14,7 +14,7 @@ HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldH
 _KNOWN: Final = frozenset((*HINTS, "title", "audience", "priority", "lastModified"))
 _CHANGES: Final = word_set(
     "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
-    "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
+    "upload append reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
     "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
@@ -73,7 +73,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             (*place, "openWorldHint"),
         )
     again = _AGAIN.search(tool.description)
-    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
+    if (
+        hints.get("idempotentHint") is True
+        and read_only is not True
+        and (verb in _REPEATS or again is not None or _told_verb(tool.description).removesuffix("s") in _REPEATS)
+    ):
         yield Hit(
             "RC807",
             f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
@@ -121,7 +125,8 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
 _AGAIN: Final = re.compile(
     r"\b(?:each|every) (?:further |new )?call (?:adds|creates|sends|takes|charges|appends|inserts|books|counts)\b|"
     r"\bcalling (?:it|this)(?: tool)? (?:twice|again) (?:adds|creates|sends|takes|charges|appends|inserts|books)\b|"
-    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on|with|at) (?:each|every) call\b|"
+    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on |with |at )?(?:each|every) (?:call|"
+    r"time)\b|"
     r"\bnot idempotent\b",
     re.IGNORECASE,
 )
@@ -232,7 +237,9 @@ _IS_CHANGED: Final = re.compile(
 )
 """What happens to things, wherever a text says it."""
 _CHANGES_THEM: Final = re.compile(
-    rf"(?:\b(?:and|then) {_ADVERBS}(?:set|reset|delete|remove|clear|overwrite|erase|wipe)s?|"
+    rf"(?:\b(?:and|then) {_ADVERBS}(?:(?:set|reset|delete|remove|clear|overwrite|erase|wipe|increment|archive|lock|"
+    rf"close|consume|acknowledge)s?|"
+    r"marks|advances)|"
     r"^\W*(?:it )?(?:also )?(?:deletes|removes|clears|overwrites|erases|wipes|purges|resets|"
     r"sends|emails|publishes|uploads|cancels)) (?:it|them|the|all|any|each|every|old|existing)\b",
     re.IGNORECASE,
@@ -286,6 +293,9 @@ _FOR_GOOD: Final = re.compile(
     rf"\b(?:is|are|will be|gets?) {_ADVERBS}(?:overwritten|erased|wiped)\b|"
     r"\b(?:cannot|can not|can't|can never) be (?:restored|recovered|brought back|retrieved|got back)\b|"
     r"\b(?:reset|resets|resetting|restore[sd]?|set back|returns?)\b[^.\n]{0,40}\bto (?:its |the |their )?factory\b|"
+    r"\b(?:that|which|who) (?:are|is|were) (?:not|no longer|missing)\b[^.\n]{0,40}\b(?:are|is|will be) (?:removed|"
+    r"deleted|"
+    r"dropped)\b|"
     r"\bfactory[- ]resets?\b|\b(?:reformats?|formats) (?:the|a|an|its) (?:\w+ )?(?:disk|drive|card|volume|partition|"
     r"stick)\b|"
     r"\bempties (?:the|a|an|its|all) (?:\w+ )?(?:table|queue|bucket|index|basket|mailbox|database|collection|list|"

@@ -278,7 +278,8 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     if tag:
         return tag.lower() in ends and not (tag.lower().startswith("instruction") and len(ends) > 2)
     if label:
-        return label.isupper() and found.start() > 0
+        orders = re.match(r"\s*(?:you|ignore|never|always|do not)\b", text[found.end() :], re.IGNORECASE)
+        return (label.isupper() or orders is not None) and found.start() > 0
     behind = text[found.end() : found.end() + _HIDDEN_AFTER]
     if found[0] == "<!--":
         body = behind.split("-->", 1)[0]

@@ -287,7 +287,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
     unnamed = _is_unnamed(argument)
-    if (unnamed or says_nothing(name)) and name.isascii():
+    if (unnamed or says_nothing(name) or _EMPTY.fullmatch(name.lower())) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
@@ -465,6 +465,10 @@ def resemblance(one: str, other: str) -> str | None:
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
+    if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
+        longer, shorter = sorted((mine, theirs), key=len, reverse=True)
+        if longer[2:] == shorter[1:]:
+            return "mean the same"
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
@@ -487,7 +491,7 @@ def _british(word: str) -> str:
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
     kept = words
-    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit()):
+    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit() or re.fullmatch(r"v\d+", kept[-1])):
         kept = kept[:-1]
     return kept
 
@@ -508,11 +512,16 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     if len(mine) != len(theirs) or len(mine) < 2 or opposed(one.name, other.name):
         return None
     apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
-    if len(apart) != 1 or mine[-1] == apart[0][0] or not _take_the_same(one, other):
+    if len(apart) != 1 or not _take_the_same(one, other):
         return None
+    if mine[-1] == apart[0][0]:
+        return "do nearly the same" if {*apart[0]} <= _FACTS else None
     if any({*apart[0]} <= group for group in _NEAR_VERB):
         return "do nearly the same"
     return "do the same by their descriptions" if _tells_verb_of(other, one, apart[0]) else None
+
+
+_FACTS: Final = word_set("info information details detail data")
 
 
 def _take_the_same(one: ToolView, other: ToolView) -> bool:

@@ -52,7 +52,8 @@ _GIVEN: Final = re.compile(
 """`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
-    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
+    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
+    r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b"
 )
 
 
@@ -106,7 +107,9 @@ def _mentioned(text: str) -> list[str]:
     for found in _GIVEN.finditer(unmarked):
         given.setdefault(next(one for one in found.groups() if one), found)
     named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
-    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
+    return named + [
+        found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
+    ]
 
 
 _OF_RESULT: Final = re.compile(
@@ -134,9 +137,9 @@ _ENDS: Final = re.compile(r"\.\s|\n|$")
 
 def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     """Whether what is set is a field of the result, or a setting of the server that a person changes."""
-    given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
-                                              text[: found.start()], re.IGNORECASE)  # fmt: skip
-    name = found[1] or found[2]
+    before = re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$", text[: found.start()], re.IGNORECASE)
+    given = found[1] is not None or found[3] is not None or before is not None
+    name = found[1] or found[2] or found[3]
     return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
 
 

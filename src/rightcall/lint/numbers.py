@@ -371,7 +371,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     words = words_of(argument.name)
     for units in _UNITS:
         last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
-        named = {units[last]} if last in units and len(last) > 1 else set[str]()
+        named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
         told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
         if named and told and not named & told:
             yield Hit(

@@ -100,6 +100,12 @@ _LASTING = {
         r"(?:^|[.!\n]\s{0,9})you have (?:full |explicit |the )?permission to\b|"
         r"\b(?:skip|bypass|suppress|dismiss)\b[^.\n]{0,16}\b(?:confirmation|approval|consent|permission)\b[^.\n]{0,16}"
         r"\b(?:for|of|before) (?:this|these|any|all) (?:tool|call|function)s?\b",
+    "you_must you_should you_may":
+        r"\byou (?:must|should|may) (?:never|not) (?:mention|recommend|suggest|name)\b",
+    "nothing ask advance pre penali punish":
+        rf"\btell (?:the |your )?{_USER} nothing\b|(?:[.;,!]|\band) do not ask(?=\s*(?:[.;!]|$))|"
+        r"\b(?:is|are) (?:pre-?approved|approved in advance)\b|\byou will be (?:penali[sz]ed|punished|fined|"
+        r"shut down)\b",
     "apply":
         r"\b(?:safety|security|usage|content|privacy) (?:rules?|polic(?:y|ies)|guidelines|checks|"
         r"restrictions) (?:do not|"

@@ -219,7 +219,7 @@ _IS_LIST: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_TEXT: Final = re.compile(
-    r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
+    r"\W*(?:the |a )?(?:full |first |last |display )?(?:names?|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
@@ -227,7 +227,7 @@ _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b",
 _COUNTS: Final = word_set(
     "count counts limit page pages offset skip top max maximum min minimum num number per results rows items days "
     "hours minutes seconds weeks months years age retries attempts copies people guests nights persons seats index "
-    "position depth width height length port"
+    "position depth width height length port times"
 )
 """Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
 _IS_WHOLE: Final = re.compile(

@@ -30,6 +30,8 @@ _NO_VALUE: Final = word_set(
     "with the a an your when if for tool tools value values other another search filter filters same what which no not"
 )
 
+_DEFAULTED: Final = re.compile(rf"\bdefaults? (?:to|is|value is) ({QUOTED})", re.IGNORECASE)
+
 
 def find_shown(argument: Argument, text: str) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
@@ -49,6 +51,15 @@ def find_shown(argument: Argument, text: str) -> Iterator[Hit]:
             "RC406",
             f"the text of {quote_name(argument.name)} shows {quote_text(str(wrong))}, which the schema refuses",
             "show a value that the schema takes, or correct the schema",
+            argument.path,
+        )
+        return
+    told = next((one[1][1:-1] for one in _DEFAULTED.finditer(text)), "") if listed else ""
+    if told and told.lower() not in {one.lower() for one in listed} | {"null", "none", "all", ""}:
+        yield Hit(
+            "RC310",
+            f"the text of {quote_name(argument.name)} gives the default {quote_text(told)}, which `enum` does not have",
+            "make them the same",
             argument.path,
         )
 

@@ -25,6 +25,12 @@ PRECEDES: Final = re.compile(
     rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
     rf"\b(?:all |any )?other {_KIND}(?:tools?|functions?) (?:are|is|give|gives|return|returns) (?:\w+ )?(?:unreliable|"
     r"wrong|outdated|deprecated|broken|insecure|inferior|obsolete|incorrect|unsafe|dangerous|inaccurate)\b|"
+    r"\b(?:before|after|with|in|at the end of) (?:every|each|any)(?: of)?(?: your)? (?:answer|reply|response|message|"
+    r"turn),? "
+    r"(?:always |you must |also )?(?:call|use|run|invoke) this\b|"
+    r"\b(?:use|trust) only this (?:tool|one|function)\b(?! (?:when|if|for|to|after|once|with|on|in)\b)|"
+    r"\b(?:results?|answers?|data) (?:of|from) (?:the |all )?(?:[\w-]+ )?tools (?:is|are) (?:fake|wrong|outdated|"
+    r"unreliable|false)\b|"
     r"\bthis (?:tool|function|one) and (?:no|nothing|none) (?:other|else)\b|"
     rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}(?:tools?|functions?) (?:of|"
     rf"from|by) (?:any )?"
@@ -111,6 +117,11 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     each = _SENDS_EACH.search(text) or mails
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
+    reads = _READS_FILE.search(text)
+    here = _SECRETS_HERE.search(text) if path[-2:-1] and _HOLDS_SECRETS.isdisjoint(words_of(str(path[-2]))) else None
+    wants = reads or (here if path != tool.at("description") else None)
+    if wants is not None:
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(wants[0])}", _REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
     if (
         fixed is not None
@@ -122,6 +133,24 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
+
+
+_SECRETS_HERE: Final = re.compile(
+    r"\b(?:write|put|enter|include|paste|give|copy)\b[^.\n]{0,30}\b(?:user's|their|your|any|"
+    r"all)\b[^.\n]{0,20}\b(?:api keys?|"
+    r"passwords?|tokens?|secrets?|credentials|card numbers?)\b[^.\n]{0,20}\b(?:here|(?:if|that) you (?:know|have))\b",
+    re.IGNORECASE,
+)
+_READS_FILE: Final = re.compile(
+    r"\b(?:also|first|then|and|please) (?:read|open|cat|load) (?:the )?(?:file |"
+    r"contents? of )?[`'\"]?[~/][\w./-]{3,60}[`'\"]? and "
+    r"(?:put|pass|send|include|write|add|paste|copy|return)\b|"
+    r"\b(?:also|then|always) (?:call|use|run|invoke) [`'\"]?[\w-]+[`'\"]? with\b[^.\n]{0,20}\b(?:user's|conversation|"
+    r"contacts|"
+    r"credentials|secrets|passwords?)\b|"
+    r"\b(?:run|execute)\b[^.\n]{0,40}\b(?:curl|wget)\b[^\n]{0,80}\|\s?(?:ba|z)?sh\b",
+    re.IGNORECASE,
+)
 
 
 def _sentence(text: str, at: int) -> str:

@@ -105,6 +105,7 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     if _is_placeholder(text):
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
+    text = _THIS_TOOL.sub("", text)
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
@@ -117,6 +118,13 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
             "say what it does, when to use it, and what it returns",
             place,
         )
+
+
+_THIS_TOOL: Final = re.compile(
+    r"^\W*(?:this|a|the) (?:tool|function|method) (?:(?:is|can be) used |allows you |lets you |is |that |"
+    r"which )?(?:to|for) ",
+    re.IGNORECASE,
+)
 
 
 def _is_placeholder(text: str) -> bool:
