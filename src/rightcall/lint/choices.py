@@ -225,7 +225,11 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
 
 _CODE = 3
 """Letters of `kg` or `USD`, which are no things."""
-_TEXTUAL: Final = word_set("query text content body message filter search name title note description comment prompt")
+_TEXTUAL: Final = word_set(
+    "query text content body message filter search name title note description comment prompt url uri path file image "
+    "photo picture video audio document email address id link"
+)
+"""Words in names of values that nobody can list."""
 _SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 

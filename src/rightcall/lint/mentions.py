@@ -196,7 +196,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     for tool in tools:
         names: list[str] = []
         for _, text in prose_of(tool):
-            for found in chain(_USES.finditer(text), _NAMES.finditer(plain(text))):
+            for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(plain(text[:MOST_TEXT]))):
                 name = next(one for one in found.groups() if one)
                 told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
                 if _plain(name) not in known and told:  # one tool alone may be a piece of a list
