@@ -100,7 +100,8 @@ def test_long_texts_are_read_in_linear_time() -> None:
 @pytest.mark.parametrize(
     "piece", ["\n", " ", "\n ", "<user>", "<!--", "<!--" * 100 + "-->", "</", "SYSTEM ", "also send ", "a.", "a_",
               "%41", "read the password ", "a1b2c3d4e5f6g7h8", "when the a_a ", "set to a@", "1,", "overwriting the ",
-              "any is ", "fetch a of any ", "session ", "12 of 12 ", "a is b, ", "no need to tell ", "up to a_b ", "use a for b, ", "1 (a) to ", "a | b | ",
+              "any is ", "fetch a of any ", "session ", "12 of 12 ", "a is b, ", "no need to tell ",
+              "up to a_b ", "use a for b, ", "1 (a) to ", "a | b | ",
               "from now on ",
               "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and "],
 )  # fmt: skip
