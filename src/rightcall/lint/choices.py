@@ -38,7 +38,8 @@ _LEAD: Final = re.compile(
     r"\b(?:select|choose|pick)(?: one)?(?=\s*:)|"
     rf"\b{GOOD}"
     r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs|codes|keywords))(?: (?:are|is))?(?! includ)|"
-    r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
+    r"\b(?:options|choices|values|allowed|supported|accepts|supports|accepted|valid|possible|permitted|enum)(?: are)?"
+    r"(?=\s*[:=])|\bonly (?:values|options|choices)(?: allowed)? are\b|\(enum\)|"
     r"\b(?:allowed|supported) are\b|\b(?:can|may|must) only be\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
@@ -52,7 +53,8 @@ OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
 _CHOOSES: Final = re.compile(
     rf"\b(?:choose|select|pick) ({OR_LIST}){_ENDED}|"
-    rf"\b(?:must|has to|needs to|should) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
+    rf"\b(?:(?:must|has to|needs to|should) be|set (?:it |this )?to|specify|enter|it is|it's) "
+    rf"({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
     rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)",
     re.IGNORECASE,
@@ -245,11 +247,11 @@ _KINDS: Final = word_set(
 """Kinds of values: a list of them tells what a value may be, and not which."""
 
 
-_TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{1,20}}|[a-z][\w-]{{1,20}})"
+_TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{0,20}}|[a-z][\w-]{{1,20}})"
 _SERVES = r"(?:for|to|if|when)"
 _NEXT = rf"(?:[,;]| and\b| or\b)(?: and| or)? (?:use |pass )?({_TOKEN}) {_SERVES}\b"
 _USE: Final = re.compile(
-    rf"\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) ({_TOKEN}) {_SERVES} "
+    rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^)({_TOKEN}) {_SERVES} "
     r"[^,;.\n]{2,80}?"
     rf"((?:{_NEXT.replace('(' + _TOKEN + ')', _TOKEN)} [^,;.\n]{{2,80}}?){{1,12}})(?=[.;\n]|$)"
 )
@@ -287,7 +289,7 @@ def _used_for(text: str, chosen: bool) -> Iterator[list[str]]:
     """The values of which a text tells what each is used for."""
     for found in _USE.finditer(text):
         told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]))]
-        capitals = all(one.isupper() and len(one) > 1 for one in told)
+        capitals = all(one.isupper() for one in told)
         plain = chosen and not _are_things(told) and not any(one.lower() in _FILLER for one in told)
         closed = not is_example(text, found.start(1)) and not _OTHERS.search(text)
         yield told if closed and (capitals or plain) and _are_values(told) else []

@@ -55,10 +55,10 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 
 _NAMED_LIST = (
-    r"\b{0}s?\b(?: argument| parameter)?{4}\s*(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)"
-    r"\s*(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
+    r"\b{0}s?\b\)?(?: argument| parameter)?{4}\s*"
+    r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
-    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: are|:) ({3})"
+    r"(?<![\w,])({1}) (?:as|for|with|via|using) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
 )
 _PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"
 _SORTED: Final = re.compile(
@@ -85,7 +85,7 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
             continue  # its own text has values, or the text has a call for each of them
         name = re.escape(argument.name).replace("_", "[_ ]")
         note = r"(?: \([^()\n]{1,40}\))?"
-        listed = rf"(?:{OR_LIST}|{_PIPED})(?=\s*(?:[.;)\n]|$| as\b| for\b))"
+        listed = rf"(?:{OR_LIST}|{_PIPED})(?=\s*(?:[.;)\n]|$| (?:as|for|with|via|using)\b))"
         pattern = _NAMED_LIST.format(name, listed, GOOD, rf"{LIST}(?=\s*(?:[.;)\n]|$))", note)
         for found in re.finditer(pattern, text, re.IGNORECASE):
             given = "_" in found[0] or argument.name not in found[0] or not _IS_SO.search(found[0].split(",")[0])

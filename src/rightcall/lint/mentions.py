@@ -40,8 +40,10 @@ _SERVES = (
 )
 _GIVEN: Final = re.compile(
     rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}|"
+    rf"\b(?i:optional|required|mandatory): {_EACH}|"
     rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
-    rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)\s+(?:(?:instead )?to (?:{_SERVES})|for more)\b|"
+    rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)(?: (?:and|or) \w+)?"
+    rf"\s+(?:(?:instead )?to (?:{_SERVES})|for more)\b|"
     rf"\b(?i:given by|at most|up to|controlled by|limited by|governed by|both)\s+{_EACH}|"
     rf"\b({_IDENTIFIER})\s+(?:must|has to|have to|should|can|may) be {_GIVEN_AT_ALL}\b|"
     rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"

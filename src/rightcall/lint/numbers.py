@@ -25,7 +25,8 @@ MOST_DESCRIPTION: Final = 8_000
 
 _NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)"
 _BETWEEN: Final = re.compile(
-    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?|scale:?|scale of|give) {_NUMBER}"
+    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
+    rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give) {_NUMBER}"
     rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s))",
@@ -51,13 +52,14 @@ _UPPER_BEHIND: Final = re.compile(
 )
 """`200 characters at most`"""
 _LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|"
+    rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
     re.IGNORECASE,
 )
 _POSITIVE: Final = re.compile(
-    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|\bmust be (?:> ?0|"
-    r"non-negative)|\bnon-negative (?:integer|number)\b",
+    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|"
+    r"\b(?:not|never) be negative\b|\bmust be (?:> ?0|non-negative)|\bnon-negative (?:integer|number)\b",
     re.IGNORECASE,
 )
 _UNIT_WORD: Final = re.compile(
@@ -86,7 +88,7 @@ _IS_INSIDE: Final = re.compile(rf"{_NUMBER}\s?(?:<=|≤)\s?[A-Za-z_]\w{{0,40}}\s
 def _flat(text: str) -> str:
     """A text in which ranges are written one way: without marks and articles, in digits, and without what a number
     means."""
-    text = _MEANING.sub("", bare(text))
+    text = _MEANING.sub("", bare(text)).replace("up to and including", "up to")
     text = _IS_INSIDE.sub(r"from \1 to \2", text)
     if len(_EXPLAINED.findall(text)) == 2:
         text = _LEGEND.sub(_from_legend, text)
@@ -223,7 +225,7 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
     if kind in ("string", "array") and _MAY_BE_EMPTY.search(text):
         low = None
     told = _POSITIVE.search(text) if kind in ("integer", "number") else None
-    return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
+    return low, high, "" if told is None else "0" if "negative" in told[0].lower() else "1"
 
 
 _ADVISES: Final = re.compile(
@@ -291,6 +293,8 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
         return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":
         return word.startswith(("char", "letter"))
+    if kind == "array" and not word and re.match(r"\s*(?:[.,;)]|$)", text[found.end() :]):
+        return "each" not in text  # `Tags, at most 5.`
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()

@@ -17,7 +17,8 @@ _SEPARATED: Final = re.compile(
     rf"(?<!not )(?<!no )\b{_SIGN}s?[- ](?:separated|delimited|divided|joined)\b|"
     rf"\b(?:separate[d]?|delimited|divided|split|joined|separate them) (?:by|with|using|through) (?:single )?"
     rf"(?:{_SIGN}s?\b|[,;|](?=\W|$))|"
-    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b",
+    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|"
+    rf"\b{_SIGN}s? to separate\b",
     re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
@@ -50,7 +51,7 @@ _IN_JSON: Final = re.compile(
     rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |serialized )?JSON(?:[- ](?:encoded|formatted|serialized))?"
     rf"(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
     rf"[,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
-    r"\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bserialized JSON\b",
+    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
 _OTHER_JSON: Final = re.compile(

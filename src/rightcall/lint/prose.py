@@ -208,6 +208,7 @@ _YES_OR_NO: Final = re.compile(
     rf"(?:^\W*|[(:=] ?)on{_CHOICE}off{_BEHIND}|"
     r"(?:^|(?<=[\s(:,]))(?:yes|y|true)(?: if| to| for| when|,? when| =)\b[^.\n]{2,80}[\s,;](?:no|n|false)"
     r"(?: otherwise| if| to| for| when| =|(?=\s*(?:[.;)]|$)))|"
+    r"\b1 (?:if|when)\b[^.\n]{2,60}\b0 (?:if|when|otherwise)\b|"
     r"\b1 (?:for|=|means|is) (?:yes|true|on)\b[^.\n]{1,20}\b0 (?:for|=|means|is) (?:no|false|off)\b|"
     r"\b(?:write|pass|give|enter|say) (?:yes|y) (?:if|for|to)\b[^.\n]{2,80}\b(?:else|otherwise) (?:no|n)\b",
     re.IGNORECASE,
