@@ -56,7 +56,8 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 _NAMED_LIST = (
     r"\b{0}s?\b\)?(?: argument| parameter)?{4}\s*"
-    r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
+    r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*"
+    r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
     r"(?<![\w,])({1}) (?:as|for|with|via|using) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
 )

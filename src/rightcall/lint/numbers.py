@@ -285,6 +285,10 @@ def _is_of_one_kind(argument: Argument, before: str) -> bool:
     return any(word not in known for word in words_of(found[1]))
 
 
+_EARLY = 120
+"""Characters from the beginning of a text that are about the list as a whole."""
+
+
 def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
@@ -294,7 +298,7 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     if kind == "string":
         return word.startswith(("char", "letter"))
     if kind == "array" and not word and re.match(r"\s*(?:[.,;)]|$)", text[found.end() :]):
-        return "each" not in text  # `Tags, at most 5.`
+        return found.end() < _EARLY and "each" not in text[: found.end()]  # `Tags, at most 5.`
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
