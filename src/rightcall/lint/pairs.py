@@ -130,8 +130,11 @@ def _called_otherwise(
 
 
 def _is_other_name(left: str, right: str) -> bool:
-    """Neither the two sides of a thing, nor one and many of it, nor what is done with it."""
+    """Neither the two sides of a thing, nor one and many of it, nor what is done with it, nor a word more before it."""
     mine, theirs = words_of(left), words_of(right)
+    shorter, longer = sorted((mine, theirs), key=len)
+    if longer[-len(shorter) :] == shorter or {*mine} ^ {*theirs} <= _IDS:
+        return False
     apart = [*map(singular, mine)] != [*map(singular, theirs)] and _DOES.isdisjoint({*mine} ^ {*theirs})
     return apart and not opposed(left, right) and joined(left) != joined(right)
 
@@ -171,6 +174,7 @@ def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
 
 
 _TWINS: Final = [{*pair.split("/")} for pair in ["customer/client", "supplier/vendor", "employee/staff", "car/vehicle"]]
+_IDS: Final = word_set("id uid uuid guid gid")
 _SMALL: Final = word_set("the a an of for this unique new existing given")
 _KINDS: Final = word_set("id ids number no code key name")
 

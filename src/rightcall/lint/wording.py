@@ -337,7 +337,8 @@ _IS_COUNT: Final = re.compile(
 
 def _mixed_paging(name: str, text: str) -> str | None:
     """What the text of `limit` or of `page` says where each is told to be the other."""
-    last = words_of(name)[-1:]
+    words = words_of(name)
+    last = () if "per" in words else words[-1:]
     if not _COUNTS.isdisjoint(last):
         found = _IS_PAGE.match(text[:80])
     else:
