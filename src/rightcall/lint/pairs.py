@@ -135,6 +135,9 @@ def _are_two(name: str, usual: str) -> bool:
     sided = any(one in pair for pair in _SIDES for one in {*mine} ^ {*theirs})
     same_head = len(mine) > 1 and len(theirs) > 1 and mine[-1] == theirs[-1]
     number = [*map(singular, mine)] == [*map(singular, theirs)]
+    shorter, longer = sorted((mine, theirs), key=len)
+    if longer[-len(shorter) :] == shorter or {*mine} ^ {*theirs} <= _IDS:
+        return True
     return opposed(name, usual) or sided or same_head or number or not _DOES.isdisjoint({*mine} ^ {*theirs})
 
 
@@ -177,6 +180,7 @@ def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
 
 
 _TWINS: Final = [{*pair.split("/")} for pair in ["customer/client", "supplier/vendor", "employee/staff", "car/vehicle"]]
+_IDS: Final = word_set("id uid uuid guid gid")
 _SMALL: Final = word_set("the a an of for this unique new existing given")
 _KINDS: Final = word_set("id ids number no code key name")
 
