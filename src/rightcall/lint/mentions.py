@@ -177,8 +177,8 @@ _USES: Final = re.compile(
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
 )
 _NAMES: Final = re.compile(
-    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|by|through|see|see also|after|"
-    rf"before|than|output of|results? of)\s+(?:the\s+)?({_VERBED})"
+    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|by|through|see|"
+    rf"see also|after|before|than|output of|results? of)\s+(?:the\s+)?({_VERBED})"
     rf"|\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
     r"has been called|must be called)\b"
     r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
