@@ -182,6 +182,8 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
+        if "type" not in argument.schema and argument.part.get("default", "") is None:
+            return  # it may take numbers and objects, too
         if words_of(argument.name)[-1:] == ("id",) and re.search(
             r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
         ):

@@ -261,6 +261,15 @@ _OF_RESULT: Final = re.compile(
 """What a reading tool drops from its own answer."""
 
 
+_OF_ITSELF: Final = re.compile(
+    r"\b(?:this|the|these) (?:\w+ )?(?:tool|endpoint|method|function|command|operation|feature|api|argument|parameter|"
+    r"option|alias)s? (?:(?:is|are|was|has been|have been) (?:going to be |being |now )?|will (?:soon )?(?:be )?)\w+|"
+    r"\bdeprecat\w+",
+    re.IGNORECASE,
+)
+"""What becomes of the tool: `This tool will be removed in version 2`."""
+
+
 def _changed_by_text(text: str) -> str:
     """What a text says in passing that its tool does to things; empty where nothing, or where it denies it. Of a tool
     that begins with reading, only what it does itself counts: `Returns the counter and sets it to zero`."""
@@ -268,6 +277,8 @@ def _changed_by_text(text: str) -> str:
         return ""
     reads = _TELLS_READS.match(text) is not None
     for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
+        if _OF_ITSELF.search(sentence):
+            continue
         found = _CHANGES_THEM.search(sentence)
         if found is None or _IF_AT_ALL.search(sentence[: found.start()]):
             found = None if reads or _IF_AT_ALL.search(sentence) else _IS_CHANGED.search(sentence)
@@ -335,7 +346,7 @@ def _erased_for_good(text: str, words: tuple[str, ...]) -> str:
         return begins[1]
     for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
         found = _FOR_GOOD.search(sentence)
-        if found is None or _NO_LOSS.search(sentence):
+        if found is None or _NO_LOSS.search(sentence) or _OF_ITSELF.search(sentence):
             continue
         unsure = _DENIED if re.search(r"\b(?:lost|gone)\b|\bcan", found[0], re.IGNORECASE) else _IF_AT_ALL
         if not unsure.search(sentence[: found.start()]):

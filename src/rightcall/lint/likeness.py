@@ -423,7 +423,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
         why = resemblance(one.name, other.name) or _overlap(one, other)
-        if why is not None:
+        if why is not None and not (why in _OF_MEANING and _tells_apart(one, other)):
             found.setdefault(why, []).append((one, other))
     remedy = "name the difference, or make one tool of both"
     for why, pairs in found.items():
@@ -436,6 +436,15 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         for one, other in pairs:
             text = f"{quote_name(other.name)} and {quote_name(one.name)} {why}"
             yield other, Hit("RC101", text, remedy, other.at("name"))
+
+
+_OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions")
+
+
+def _tells_apart(one: ToolView, other: ToolView) -> bool:
+    """Whether the description of one says when to take the other: `For a few words use edit_poem instead`."""
+    texts = ((one.description, other.name), (other.description, one.name))
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None for text, name in texts)
 
 
 _TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))

@@ -95,10 +95,17 @@ _DEFAULT_TOO: Final = re.compile(
 _MISSING: Final = object()
 
 
+_OF_SETTING: Final = re.compile(
+    r"\benv(?:ironment)? var|\$[A-Z]|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|"
+    r"\b(?:[Ii]f|[Ww]hen) (?:it is |it's |the path is )?relative\b"
+)
+"""What a default is of, where not of the argument: `the folder in DATA_DIR, or ~/data if not set`."""
+
+
 def default_in(text: str, argument: Argument) -> Any:
     """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
     found = _DEFAULT.search(text[:MOST_TEXT]) or _DEFAULT_TOO.search(text[:MOST_TEXT])
-    if found is None:
+    if found is None or _OF_SETTING.search(re.split(r"\.\s|\n", text[: found.start()])[-1]):
         return NO_DEFAULT
     word, kind = next(one for one in found.groups() if one), argument.kind
     quoted = word[0] in "'\"`"
