@@ -95,6 +95,27 @@ def test_who_asks_twice_at_once_at_another_worker_is_told_to_ask_again(server: S
     assert text_of(first.call("tools_echo", {"text": "asked again"}, session)) == "asked again"
 
 
+def post(server: Server, session: str, text: str, path: str = "/mcp", more: str = "") -> bytes:
+    """A call of `echo`, as it is sent."""
+    where = urlsplit(server.url)
+    params = {"name": "tools_echo", "arguments": {"text": text}}
+    body = json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    head = f"POST {where.path}{path} HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-length: {len(body)}\r\n"
+    return f"{head}accept: application/json\r\nmcp-session-id: {session}\r\n{more}\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "interim"), [("/mc%70", "", 0), ("/mcp?x", "", 0), ("/mcp", "expect: 100-continue\r\n", 1)]
+)
+def test_a_connection_goes_over_however_its_request_is_written(
+    server: Server, path: str, more: str, interim: int
+) -> None:
+    first, second = server.at_each().values()
+    asked = post(server, first.initialize(), path + more, path, f"{more}connection: close\r\n")
+    told = second.say(asked)
+    assert (told.count(b"HTTP/1.1 100 Continue"), told.count(b"HTTP/1.1 200 OK")) == (interim, 1)
+
+
 @pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])
 def test_a_session_whose_worker_is_gone_is_told_as_the_specification_says(server: Server, session: str) -> None:
     got = server.connect().call("tools_echo", {"text": "x"}, session)
