@@ -19,7 +19,9 @@ pytestmark = pytest.mark.promise("H-03", "S-03")
 REQUEST = b"POST /mcp HTTP/1.1\r\n\r\n"
 
 
-async def taken(folder: Path, *pieces: bytes, length: int = len(REQUEST), files: bool = True) -> list[bytes]:
+async def taken(
+    folder: Path, *pieces: bytes, length: int = len(REQUEST), files: bool = True, is_ending: bool = False
+) -> list[bytes]:
     """What a worker has adopted of what came, and whether it can speak to the client."""
     found: list[bytes] = []
 
@@ -36,6 +38,8 @@ async def taken(folder: Path, *pieces: bytes, length: int = len(REQUEST), files:
         way.setblocking(False)
         await loop.sock_connect(way, str(folder / "w1.sock"))
         assert await loop.sock_recv(way, 1) == b"g"
+        ending = asyncio.create_task(here.aclose()) if is_ending else None
+        await asyncio.sleep(0)
         with ours:
             socket.send_fds(way, [struct.pack(">Q", length)], [ours.fileno()] if files else [])
         for piece in pieces:
@@ -44,12 +48,16 @@ async def taken(folder: Path, *pieces: bytes, length: int = len(REQUEST), files:
         client.setblocking(False)
         said = await asyncio.wait_for(loop.sock_recv(client, 10), 10)  # nobody else has it: else it would wait
         found.append(said)
-    await here.aclose()
+    await (ending or here.aclose())
     return found
 
 
 def test_a_whole_request_is_taken_with_its_connection(tmp_path: Path) -> None:
     assert asyncio.run(taken(tmp_path, REQUEST[:5], REQUEST[5:])) == [REQUEST, b"hello"]
+
+
+def test_a_worker_that_ends_takes_what_it_was_about_to_take(tmp_path: Path) -> None:
+    assert asyncio.run(taken(tmp_path, REQUEST[:5], REQUEST[5:], is_ending=True)) == [REQUEST, b"hello"]
 
 
 @pytest.mark.parametrize("pieces", [(), (REQUEST[:-1],)])

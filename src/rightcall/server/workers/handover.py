@@ -71,7 +71,8 @@ class Handover:
         self._name = name
         self._folder = folder
         self._listener: socket.socket | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._accepting: asyncio.Task[None] | None = None
+        self._taking: set[asyncio.Task[None]] = set()
 
     def start(self, adopt: Adopt) -> None:
         """Take what is this worker's from the others."""
@@ -82,14 +83,19 @@ class Handover:
         listener.bind(self._path(self._name))
         os.chmod(self._path(self._name), 0o600)
         listener.listen()
-        spawn(self._tasks, self._accept(listener, adopt))
+        self._accepting = asyncio.create_task(self._accept(listener, adopt))
 
     async def aclose(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._listener is not None:
+        """What another worker gives at this moment is still taken: that one does not answer it any more."""
+        if self._listener is not None and self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait((self._accepting,))
             self._listener.close()
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=ACCEPTING)
+        for task in list(self._taking):
+            task.cancel()
+        await asyncio.gather(*self._taking, return_exceptions=True)
 
     @property
     def is_needed(self) -> bool:
@@ -140,7 +146,7 @@ class Handover:
             except OSError:
                 await asyncio.sleep(_TIRED)
             else:
-                spawn(self._tasks, self._take(way, adopt))
+                spawn(self._taking, self._take(way, adopt))
 
     async def _take(self, way: socket.socket, adopt: Adopt) -> None:
         """Says at once that it is there: one that was stopped does not, and is sent nothing."""
