@@ -116,6 +116,23 @@ def test_a_connection_goes_over_however_its_request_is_written(
     assert (told.count(b"HTTP/1.1 100 Continue"), told.count(b"HTTP/1.1 200 OK")) == (interim, 1)
 
 
+@pytest.mark.long
+def test_what_was_given_away_takes_no_memory(server: Server) -> None:
+    first, second = server.at_each().values()
+    sessions = [first.initialize(), second.initialize()]
+    large, sizes = "x" * 10_000_000, list[int]()
+    for _ in range(3):
+        for session in sessions * 5:
+            assert first.call("tools_echo", {"text": large}, session).status == 200  # more than a call may have
+        sizes.append(sum(map(resident, server.worker_pids())))
+    assert sizes[2] - sizes[0] < 5 * len(large)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 @pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])
 def test_a_session_whose_worker_is_gone_is_told_as_the_specification_says(server: Server, session: str) -> None:
     got = server.connect().call("tools_echo", {"text": "x"}, session)

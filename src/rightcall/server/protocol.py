@@ -276,6 +276,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.handed = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived = None
         self.crowd.leave(self)
         super().connection_lost(exc)
 

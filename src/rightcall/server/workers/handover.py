@@ -127,7 +127,7 @@ class Handover:
                     request = connection.stand_still()
                     if request is not None:
                         socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
-                        await loop.sock_sendall(way, request[:-1])
+                        await loop.sock_sendall(way, memoryview(request)[:-1])
                         way.send(request[-1:])  # without it, it is none; with it, it is not ours any more
             except (OSError, TimeoutError):
                 connection.go_on()
