@@ -233,6 +233,28 @@ def test_a_field_names_the_key_of_the_text(run: Runner, folder: Path, line: Any,
     assert answer.get("error", len(answer.get("calls", []))) == found
 
 
+def test_a_worker_that_is_killed_is_told_in_words_for_a_command(folder: Path) -> None:
+    lines = folder / "in.jsonl"
+    lines.write_bytes(lines.read_bytes() * 10)
+    with subprocess.Popen(
+        [sys.executable, "-m", "rightcall.cli", *INTO, "--workers", "2"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(),
+    ) as process:  # fmt: skip
+        while not (workers := workers_of(process.pid)):
+            assert process.poll() is None
+        os.kill(workers[0], signal.SIGKILL)
+        said = process.communicate()[1].decode()
+    assert process.returncode == 2
+    assert "Try fewer `--workers`" in said
+    assert "run the same command again to continue" in said
+    assert "__main__" not in said
+
+
+def workers_of(parent: int) -> list[int]:
+    kids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(one) for one in kids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
 def test_check_has_workers_and_a_file_too(run: Runner, folder: Path) -> None:
     lines = "\n".join(json.dumps({"name": "forecast", "arguments": {"days": str(n)}}) for n in range(300))
     plain = run("check", "--jsonl", "--tools", "tools.json", stdin=lines)
@@ -246,6 +268,7 @@ def test_check_has_workers_and_a_file_too(run: Runner, folder: Path) -> None:
         (("read", "hello", "--out", "a"), "--out is for JSON lines: pass --jsonl too"),
         (("read", "hello", "--field", "a"), "--field is for JSON lines: pass --jsonl too"),
         (("read", "--jsonl", "--workers", "0"), "expected auto or a number from 1 to 256, not '0'"),
+        (("serve", "--workers", "0"), "expected auto or a number from 1 to 128, not '0'"),
         (("read", "--jsonl", "--out", "."), ".: cannot be written: Is a directory"),
         (("read", "--jsonl", "--out", "no/such"), "no/such: cannot be written: No such file"),
     ],

@@ -245,18 +245,25 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
         ("proxy", "--upstream", "http://x.test:1"),
     ],
 )
-def test_the_token_is_printed_once_and_everything_else_refers_to_it(
-    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+@pytest.mark.parametrize("given", [TOKEN, None])
+def test_a_token_is_printed_once_if_it_was_made_here_and_never_if_it_was_given(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], given: str | None
 ) -> None:
     serve_nothing(monkeypatch)
     monkeypatch.setattr("rightcall.cli.serve.check_upstream", lambda *_, **__: None)
     monkeypatch.setattr("rightcall.doctor.traffic.PracticeClient.start", lambda *_: None)
     write_trusted(tmp_path / "rightcall.toml", '[servers.clock]\ncommand = ["python3", "-c", "0"]\n')
-    monkeypatch.setenv("RIGHTCALL_TOKEN", TOKEN)
+    made = "a-token-that-was-made-0123"
+    monkeypatch.setattr("rightcall.server.access.new_token", lambda: made)
+    if given is None:
+        monkeypatch.delenv("RIGHTCALL_TOKEN", raising=False)
+    else:
+        monkeypatch.setenv("RIGHTCALL_TOKEN", given)
     result = run(*command, "--root", str(tmp_path), "--no-console")
     assert result.code == 0, result.err
-    assert result.out.count(TOKEN) == 1
-    assert f"http://127.0.0.1:4141/{TOKEN}/v1" in result.out
+    assert TOKEN not in result.out + result.err
+    assert result.out.count(made) == (given is None)
+    assert f"http://127.0.0.1:4141/{made if given is None else '$RIGHTCALL_TOKEN'}/v1" in result.out
     assert ("/mcp instead of /v1" in result.out) == (command[0] == "serve")
 
 

@@ -1,8 +1,14 @@
 """Several workers as one server: real processes at one socket."""
 
+import contextlib
+import itertools
 import os
+import resource
 import signal
+import socket
 import stat
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -15,7 +21,7 @@ from msgspec import json
 
 from rightcall.server.workers.parent import FOLDER
 from support import tool_server
-from support.cli import Runner, start, write_trusted
+from support.cli import Runner, environment, start, write_trusted
 from support.proxies import request
 from support.workers import Server, lives, serving_with, with_server
 
@@ -45,6 +51,16 @@ def server(started: Server) -> Iterator[Server]:
 
 def text_of(got: Any) -> str:
     return got.json["result"]["content"][0]["text"]
+
+
+def first_free(process: int) -> int:
+    """The number that its next open file would have."""
+    opened = set(map(int, os.listdir(f"/proc/{process}/fd")))
+    return next(number for number in itertools.count() if number not in opened)
+
+
+def logged(folder: Path) -> str:
+    return (folder / "stderr").read_text()
 
 
 def test_each_worker_serves_its_share_and_the_figures_are_what_the_clients_counted(server: Server) -> None:
@@ -126,11 +142,6 @@ def test_what_was_given_away_takes_no_memory(server: Server) -> None:
             assert first.call("tools_echo", {"text": large}, session).status == 200  # more than a call may have
         sizes.append(sum(map(resident, server.worker_pids())))
     assert sizes[2] - sizes[0] < 5 * len(large)
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that a process has."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])
@@ -330,3 +341,109 @@ def test_what_is_wrong_is_said_once(tmp_path: Path, run: Runner) -> None:
     assert err.count(b"error:") == 1
     for text in ("0", "129", "many"):
         assert run("serve", "--workers", text).code == 2
+
+
+@pytest.mark.long
+def test_what_the_system_refuses_is_tried_again_and_the_server_still_ends(tmp_path: Path) -> None:
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp") as short,
+        serving_with(tmp_path, 2, "--quiet", TMPDIR=short) as server,
+    ):
+        parent, before = server.process.pid, resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(parent, resource.RLIMIT_NOFILE, (first_free(parent), before[1]))
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.until(lambda: "a worker cannot be started: Too many open files" in logged(tmp_path))
+        assert server.ask("/health").status == 200, "the other one goes on"
+        resource.prlimit(parent, resource.RLIMIT_NOFILE, before)
+        assert len(server.at_each()) == 2
+        resource.prlimit(parent, resource.RLIMIT_NOFILE, (first_free(parent), before[1]))
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.until(lambda: logged(tmp_path).count("a worker cannot be started") > 1)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 143
+        assert "Traceback" not in logged(tmp_path)
+        assert list(Path(short).iterdir()) == []
+
+
+@pytest.mark.long
+def test_each_worker_that_dies_has_its_own_pause(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--quiet") as server:
+        pids = server.worker_pids()
+        for one in pids:
+            os.kill(one, signal.SIGKILL)
+        server.until(lambda: len(set(server.worker_pids()) - {*pids}) == 2)
+        told = [
+            f"worker {one} was ended by SIGKILL; another one starts in 0.5 seconds" in logged(tmp_path) for one in pids
+        ]
+        assert told == [True, True], logged(tmp_path)
+
+
+@pytest.mark.long
+def test_workers_that_die_while_the_policy_is_wrong_start_as_soon_as_it_is_right(tmp_path: Path) -> None:
+    file = tmp_path / with_server(tmp_path)
+    right = file.read_text()
+    with serving_with(tmp_path, 2, "--policy", file.name, "--quiet") as server:
+        session = {one: one.initialize() for one in server.at_each().values()}
+        file.write_text(f"{right}[[[\n")
+        server.until(lambda: "invalid policy ignored" in logged(tmp_path))
+        for one, its in session.items():  # under the policy of before
+            server.until(lambda one=one: "policy" in one.get("/health").json)
+            assert text_of(one.call("tools_echo", {"text": "x"}, its)) == "x"
+        for pid in server.worker_pids():
+            os.kill(pid, signal.SIGKILL)
+        server.until(lambda: logged(tmp_path).count("another one starts once the policy file is valid") == 2)
+        file.write_text(right)
+        server.until(lambda: logged(tmp_path).count("policy reloaded") == 1)
+        server.until(lambda: len(server.worker_pids()) == 2)
+        assert server.ask().status == 200
+        log = logged(tmp_path)
+        assert (log.count("invalid policy ignored"), "exit code" in log) == (1, False), log
+
+
+@pytest.mark.long
+def test_a_worker_without_a_parent_finishes_and_asks_nobody_for_a_second_signal(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        url = f"http://127.0.0.1:{upstream.getsockname()[1]}"
+        with serving_with(tmp_path, 2, "--upstream", url, "--quiet") as server, contextlib.ExitStack() as opened:
+            pids = server.worker_pids()
+            where = urlsplit(server.url)
+            client = opened.enter_context(socket.create_connection((where.hostname, where.port)))
+            head = (
+                f"POST {where.path}/v1/chat/completions HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-length: 2\r\n\r\n"
+            )
+            client.sendall(f"{head}{{}}".encode())
+            while not opened.enter_context(upstream.accept()[0]).recv(4).startswith(b"POST"):
+                pass  # whoever only looks whether it is there
+            server.process.kill()
+            server.until(lambda: "finishing 1 request" in logged(tmp_path))
+            opened.close()
+            server.until(lambda: not any(map(lives, pids)))
+            assert "Ctrl-C" not in logged(tmp_path)
+
+
+def test_too_few_open_files_are_told_before_anything_starts(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "rightcall", "serve", "--workers", "4", "--port", "0"]
+    few = ["sh", "-c", 'ulimit -n 24; exec "$0" "$@"', *command]
+    done = subprocess.run(few, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    told = "error: `--workers 4` needs 76 open files or more, and the limit is 24. Raise it, for example with"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.long
+def test_servers_that_write_endless_lines_do_not_fill_the_parent(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    endless = f"open({str(starts)!r}, 'a').write('x')\nimport os\nwhile os.write(1, b'x' * 65536): pass"
+    command = json.encode([sys.executable, "-S", "-c", endless]).decode()
+    (tmp_path / "rightcall.toml").write_text(f"version = 1\n[servers.endless]\ncommand = {command}\n")
+    with serving_with(tmp_path, 2, "--policy", "rightcall.toml", "--quiet") as server:
+        server.until(lambda: starts.exists() and starts.stat().st_size >= 4)
+        early = resident(server.process.pid)
+        server.until(lambda: starts.stat().st_size >= 14)
+        assert resident(server.process.pid) - early < 5 * 16_000_000, "of ten lines of 16 MB nothing stays"
+
+
+def resident(process: int) -> int:
+    """Bytes of its memory."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from rightcall import ConfigError, Event, Gate, Policy, load_policy, tagged
+from rightcall.batch import read_column, read_texts
 
 FORECAST = {
     "name": "forecast",
@@ -36,6 +37,16 @@ def test_many_texts_are_read_as_each_alone_in_order() -> None:
     assert gate.read_many(TEXTS) == [gate.read(text) for text in TEXTS]
     assert gate.read_many(iter(TEXTS[1:2]), "length") == [gate.read(TEXTS[1], "length")]
     assert gate.read_many(()) == []
+
+
+@pytest.mark.parametrize("one", ["Hello.", b"Hello.", {"role": "assistant", "content": "Hello."}])
+def test_a_single_text_is_not_read_letter_by_letter(one: Any) -> None:
+    with pytest.raises(TypeError, match=f"expected a list of texts or messages, not one {type(one).__name__}"):
+        Gate([FORECAST]).read_many(one)
+    with pytest.raises(TypeError, match=r"use `Gate\.read`"):
+        read_texts(Gate([FORECAST]), one)
+    with pytest.raises(TypeError, match=r"use `Gate\.read`"):
+        read_column(Gate([FORECAST]), one)
 
 
 def test_a_text_that_cannot_be_read_is_a_fault_of_its_own_and_the_others_are_read(

@@ -3,11 +3,10 @@
 import asyncio
 import errno
 import sqlite3
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from inspect import signature
 from pathlib import Path
 from queue import SimpleQueue
@@ -18,7 +17,19 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import _NUDGE, Session, SqliteStore
 from rightcall.record.sqlite_file import VERSION, fault_of, open_up
-from support.stores import BODY, OpenSqlite, add, locked, not_opened, numbers, records, refused, resumed
+from support.stores import (
+    BODY,
+    OpenSqlite,
+    add,
+    disk_of,
+    fill,
+    locked,
+    not_opened,
+    numbers,
+    records,
+    refused,
+    resumed,
+)
 
 pytestmark = pytest.mark.promise("A-04")
 
@@ -150,26 +161,14 @@ def test_a_full_disk_refuses_whole_works_until_there_is_room(open_sqlite: OpenSq
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
-    try:
-        done = subprocess.run(mount, capture_output=True, check=False, timeout=10)
-    except OSError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip("mounting needs root; another test limits the pages instead")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True, timeout=10)
+    with disk_of(tmp_path / "small", "1m") as folder:
+        yield folder
 
 
 def test_a_disk_that_is_really_full_refuses_until_there_is_room(open_sqlite: OpenSqlite, small_disk: Path) -> None:
     store = open_sqlite(path=small_disk / "audit.db")
     store.transact(add())
-    filler = small_disk / "filler"
-    with suppress(OSError), filler.open("wb", buffering=0) as file:
-        while file.write(b"x" * 4096):
-            """Until there is no room for another."""
+    filler = fill(small_disk)
     assert "the disk is full" in refused(store, "full")
     assert numbers(records(store)) == [1]
     not_opened(small_disk / "other.db", "full")

@@ -169,13 +169,13 @@ def test_health_needs_no_token_and_metrics_do(guarded: Address) -> None:
 
 
 def test_balancers_hear_whether_the_server_lives_and_whether_it_takes_work() -> None:
-    audit, condition = {"ok": True}, Condition()
+    state, condition = {"ready": True}, Condition()
     access = Access(TOKEN, bound_to="127.0.0.1")
-    app = build_app(Entrance(access), Metrics(), Health({"version": "1"}, lambda: {"audit": audit}, condition))
+    app = build_app(Entrance(access), Metrics(), Health({"version": "1"}, lambda: state, condition))
     with running(app) as address:
         assert ask(address, "/health/live") == (200, {"status": "ok"})
         assert ask(address, "/health/ready") == (200, {"status": "ready"})
-        audit["ok"] = False
+        state["ready"] = False
         assert ask(address, "/health/ready") == (503, {"status": "not ready", "why": "store"})
         condition.draining = True
         assert ask(address, "/health/ready") == (503, {"status": "not ready", "why": "draining"})

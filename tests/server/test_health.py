@@ -16,7 +16,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.server import health
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble, running
-from rightcall.server.health import Readiness
+from rightcall.server.health import OwnNotice, Readiness
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Recording
 from support.proxies import request
@@ -101,3 +101,62 @@ def test_all_who_ask_at_once_share_one_look_and_a_fault_is_not_kept_for_ever(
 
     assert asyncio.run(work()) == "closed, then nothing"
     assert len(looks) == 1
+
+
+def test_a_refused_call_counts_at_once_until_a_later_one_was_recorded(caplog: pytest.LogCaptureFixture) -> None:
+    readiness, notice = Readiness(list), OwnNotice()
+    told = Readiness(list, notice)
+    for one in (readiness, told):
+        one.decided("stage", 0.0)
+        assert (one.fault, one.refused) == ("", 0)
+        one.decided("store:full", 0.0)
+        one.decided("store:full", 0.0)
+        one.decided("stage", 60.0)  # it was recorded before the disk was full, and has ended only now
+        assert (one.fault, one.refused) == ("full", 2)
+        one.decided("stage", 0.0)
+        assert one.fault == ""
+        one.decided("store:locked", 0.0)  # another process writes: the next call may find nothing of it
+        assert (one.fault, one.refused) == ("", 3)
+    assert [record.getMessage() for record in caplog.records] == [
+        "rightcall: audit log cannot be written (full); calls are refused until it can",
+        "rightcall: audit log can be written again; calls run",
+    ]
+
+
+def test_what_one_worker_has_found_is_asked_about_at_once_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LOOKING", 3600.0)
+    store, notice = SqliteStore(tmp_path / "audit.db"), OwnNotice()
+
+    async def work() -> list[str]:
+        first, second = Readiness(lambda: [store], notice), Readiness(lambda: [store], notice)
+        await first.look()
+        await second.look()
+        found = [second.fault]
+        store.close()
+        first.decided("store:closed", 0.0)
+        await second.look()
+        return [*found, second.fault]
+
+    assert asyncio.run(work()) == ["", "closed"]
+
+
+def test_ready_is_one_word_and_a_missing_mcp_server_is_another(tmp_path: Path) -> None:
+    policy = load_policy({"version": 1, "servers": {"shop": {"command": ["shop"]}}})
+    door = Door.open("gateway", policy, strict=True, store=SqliteStore(tmp_path / "audit.db"))
+
+    def lost(_: Any) -> Any:
+        raise OSError("no such program")
+
+    endpoint = Endpoint(SharedGateway(door, lost))
+    service = assemble(
+        "http://127.0.0.1:1", policy, Options(), Access(None, bound_to="127.0.0.1"), Parts(mcp=endpoint)
+    )  # fmt: skip
+    with running(service.app) as address:
+        url = f"http://{address[0]}:{address[1]}"
+        assert request("GET", url, "/health/ready").json == {"status": "ready"}
+        told = request("GET", url, "/health").json
+        assert told["mcp"]["shop"]["state"] != "ready"
+        assert (told["ready"], told["status"]) == (True, "degraded")
+    door.store.close()

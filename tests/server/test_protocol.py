@@ -175,6 +175,16 @@ def test_a_refused_client_that_goes_on_sending_still_reads_why(address: Address)
         assert b'"code":"large_body"' in client.recv(65_536)
 
 
+def test_who_sends_a_body_that_is_too_large_to_its_end_reads_why_it_was_refused() -> None:
+    """As asyncio's clients do: where the connection breaks before, they throw away what had come."""
+    size = ServeLimits().body_bytes * 5 // 4
+    with running(application) as bound, connected(bound) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size)
+        for _ in range(size // 1_000_000):
+            client.sendall(b"x" * 1_000_000)
+        assert read_to_end(client).startswith(b"HTTP/1.1 413")
+
+
 def test_a_body_in_chunks_of_a_byte_arrives_whole(address: Address) -> None:
     head = b"POST / HTTP/1.1\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
     assert answer_to(address, head + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n").endswith(b"/ 40000 2")

@@ -2,9 +2,10 @@
 change one behind its back, and what a store that cannot be used must do."""
 
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,29 @@ def locked(path: Path) -> Iterator[None]:
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")
+
+
+@contextmanager
+def disk_of(folder: Path, size: str) -> Iterator[Path]:
+    """A folder that is a disk of its own, which can be filled."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False, timeout=10)
+    except OSError:
+        pytest.skip("there is no mount")
+    if done.returncode:
+        pytest.skip("mounting needs root; other tests limit pages and files instead")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True, timeout=10)
+
+
+def fill(disk: Path) -> Path:
+    """The file that takes all the room that is left."""
+    filler = disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            """Until there is no room for another."""
+    return filler

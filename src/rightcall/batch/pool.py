@@ -25,6 +25,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rightcall.errors import ConfigError, RightCallError
+from rightcall.gate.gate import several
 from rightcall.gate.records import json_text, reading_record
 
 if TYPE_CHECKING:
@@ -39,10 +40,8 @@ Work = Callable[[Chunk], Result]
 _AHEAD = 3
 """Chunks per worker that are given out before the first of them is done."""
 _CHUNK = 256
-_LOST = (
-    "a worker process ended (killed, or out of memory?), and the rest was not read. A script that starts workers needs "
-    '`if __name__ == "__main__":` around its own work'
-)
+WORKER_LOST = "a worker process ended (killed, or out of memory?), and the rest was not read"
+_IN_A_SCRIPT = 'A script that starts workers needs `if __name__ == "__main__":` around its own work'
 
 
 class BatchError(RightCallError, RuntimeError):
@@ -61,7 +60,7 @@ def read_texts(
     """
     _expect_some("workers", 1 if workers is None else workers)
     _expect_some("chunk", chunk)
-    chunks = chunks_of(texts, chunk)
+    chunks = chunks_of(several(texts), chunk)
     return (one for some in map_ordered(partial(_reader, gate), chunks, workers or os.cpu_count() or 1) for one in some)
 
 
@@ -102,7 +101,7 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
         while given:
             yield given.popleft().result()
     except BrokenProcessPool as error:
-        raise BatchError(_LOST) from error
+        raise BatchError(f"{WORKER_LOST}. {_IN_A_SCRIPT}") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -170,7 +169,7 @@ def read_column(gate: Gate, texts: Iterable[Any]) -> list[str | None]:
     >>> read_column(Gate(), ["Hello.", None])
     ['{"calls": [], "unread": [], "text": "Hello.", "notes": []}', None]
     """
-    given = list(texts)
+    given = list(several(texts))
     readings = iter(gate.read_many(text for text in given if text is not None))
     return [
         None if text is None else json_text(reading_record(next(readings), text if isinstance(text, str) else None))

@@ -309,7 +309,7 @@ def _is(number: int) -> str:
 
 def _run_chunks(work: LineWork, stream: BinaryIO, file: "Output", workers: int) -> Progress:
     # late: what is answered line by line needs neither processes nor a bar
-    from rightcall.batch.pool import map_ordered
+    from rightcall.batch.pool import WORKER_LOST, BatchError, map_ordered
     from rightcall.cli.persons import waiting
 
     progress = Progress(stream)
@@ -320,10 +320,12 @@ def _run_chunks(work: LineWork, stream: BinaryIO, file: "Output", workers: int) 
             for answered in map_ordered(partial(_prepared, work), _chunks(lines, stream, progress), workers):
                 file.write(answered.data)
                 progress.add(answered)
-    except (KeyboardInterrupt, RightCallError):
+    except (KeyboardInterrupt, RightCallError) as error:
         if file.name is not None:
             written = many(progress.before + progress.lines, "line")
             sys.stderr.write(f"{file.name}: {written}; run the same command again to continue\n")
+        if isinstance(error, BatchError):
+            raise BatchError(f"{WORKER_LOST}. Try fewer `--workers`") from None
         raise
     return progress
 

@@ -299,19 +299,24 @@ def _skip_rest(stream: BinaryIO) -> None:
 def lines_options(parser: ArgumentParser) -> None:
     """--workers, --out."""
     parser.add_argument(
-        "--workers", type=_workers, default=1, metavar="N", help="With --jsonl: read in N processes, or auto: all cores"
-    )
+        "--workers", type=workers_within(_MOST_WORKERS), default=1, metavar="N",
+        help="With --jsonl: read in N processes, or auto: all cores",
+    )  # fmt: skip
     parser.add_argument(
         "--out", metavar="FILE", help="With --jsonl: write to FILE; run the command again to continue it"
     )
 
 
-def _workers(text: str) -> int:
-    if text == "auto":
-        return os.cpu_count() or 1
-    if not text.isdecimal() or not 1 <= int(text[:6]) <= _MOST_WORKERS:
-        raise ArgumentTypeError(f"expected auto or a number from 1 to {_MOST_WORKERS}, not {escaped(text, 40)!r}")
-    return int(text)
+def workers_within(most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if text == "auto":
+            able = getattr(os, "sched_getaffinity", None)
+            return min(most, len(able(0)) if able is not None else os.cpu_count() or 1)
+        if not text.isdecimal() or not 1 <= int(text[:6]) <= most:
+            raise ArgumentTypeError(f"expected auto or a number from 1 to {most}, not {escaped(text, 40)!r}")
+        return int(text)
+
+    return read
 
 
 def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:

@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     number_within,
     policy_file,
     policy_path,
+    workers_within,
 )
 from rightcall.cli.serve_log import Form, Lines, lines_and_log
 from rightcall.cli.serving import (
@@ -107,7 +108,7 @@ def serving_options(parser: ArgumentParser) -> None:
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument(
         "--workers", metavar="N|auto", type=_workers, default=1,
-        help="Serve with N processes; auto: as many as there are cores (default: 1)",
+        help=f"Serve with N processes, {MOST_WORKERS} at most; auto: one for each core (default: 1)",
     )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
@@ -115,12 +116,10 @@ def serving_options(parser: ArgumentParser) -> None:
 
 
 def _workers(text: str) -> int:
-    if text == "auto":
-        able = getattr(os, "sched_getaffinity", None)
-        count = len(able(0)) if able is not None else os.cpu_count() or 1
-        return min(count, MOST_WORKERS) if os.name == "posix" else 1
-    count = number_within(1, MOST_WORKERS)(text)
+    count = workers_within(MOST_WORKERS)(text)
     if count > 1 and os.name != "posix":
+        if text == "auto":
+            return 1
         raise ArgumentTypeError("this system has one worker only: processes cannot share a socket here")
     return count
 
@@ -242,7 +241,7 @@ def _ready(
     else:
         from rightcall.cli.trust import tell_store
 
-        say(*tell(base, token, style_for(sys.stdout)))
+        say(*tell(base, _shown(token), style_for(sys.stdout)))
         say(*tell_store(options))
         if mcp:
             say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
@@ -350,9 +349,19 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
     ]
 
 
+_GIVEN = f"${TOKEN}"
+
+
+def _shown(token: str | None) -> str | None:
+    """What people read of it: a token that was given is known to them, and what is printed may go into a log."""
+    return token if token is None or token != os.environ.get(TOKEN) else _GIVEN
+
+
 def _keep_secret(token: str | None) -> str:
     """The token is printed once, in the base URL: everything else refers to that."""
-    return " (no token is needed: `--no-auth`)" if token is None else ", with the token that lets it in"
+    if token is None:
+        return " (no token is needed: `--no-auth`)"
+    return f", with your `{TOKEN}`" if token == _GIVEN else ", with the token that lets it in"
 
 
 HELP_PROXY = """\

@@ -242,11 +242,14 @@ def open_door(options: Namespace, store: StoreSource = None) -> Door:
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
 
 
-def say_stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
+def say_stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None], *, again: bool = True) -> None:
+    """`again`: a second Ctrl-C reaches this process."""
     if endpoint is not None:
         endpoint.stop()  # its streams would never finish by themselves
     if running:
-        tell(f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once")
+        tell(
+            f"finishing {running} request{'' if running == 1 else 's'}{'; Ctrl-C again ends at once' if again else ''}"
+        )
 
 
 def reachable(host: str) -> str:
@@ -304,14 +307,14 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
     from rightcall.server.app import Told
     from rightcall.server.hooks import HookServer
     from rightcall.server.workers import WorkerServer, take_seat
-    from rightcall.server.workers.seat import LEAD, POLICY
+    from rightcall.server.workers.seat import LEAD, POLICY, STOP
 
     try:
         seat = take_seat(channel)
     except (EOFError, OSError):
         return GONE
+    PolicyInForce.tells = False  # the parent does
     policy = PolicyInForce(policy_file(options))
-    policy.tells = False
     hello = seat.hello
     access = Access(hello.token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)
     file = policy_file(options)
@@ -321,6 +324,7 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
         console_of(options, found, policy, seat) as told,
     ):
         service, endpoint, _, client = found
+        has_parent = True
 
         def begun(host: str, port: int) -> None:
             del host, port
@@ -343,11 +347,17 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
         seat.orders |= {LEAD: lead, POLICY: reload}
 
         def stopping(running: int) -> None:
-            say_stopping(running, endpoint, lines.say)
+            say_stopping(running, endpoint, lines.say, again=has_parent)
+
+        def stop(content: bytes) -> None:
+            nonlocal has_parent
+            has_parent = bool(content)
+            server.stop()
 
         drain = None if endpoint is None else endpoint.drain
         told_of = Told(begun, stopping, drain, lambda: None)
         server = WorkerServer(service.app, seat, service.metrics, service.condition, told_of)
+        seat.orders[STOP] = stop
         try:
             return server.run_bound()
         finally:

@@ -241,7 +241,7 @@ class Gate:
         >>> [len(reading.calls) for reading in Gate().read_many(["Hello.", '{"name": "add", "arguments": {}}'])]
         [0, 1]
         """
-        return [self._read_one(message, finish_reason) for message in messages]
+        return [self._read_one(message, finish_reason) for message in several(messages)]
 
     def stream(self, reasoning: ReasoningMode | None = None) -> Stream:
         """The same for a text that is still coming: `push` each piece, then `close`.
@@ -430,6 +430,15 @@ class Gate:
 def _reasoning(given: ReasoningMode | None) -> ReasoningMode | None:
     if given is not None and given not in get_args(ReasoningMode):
         raise ConfigError(f"invalid `reasoning` {given!r:.60}: expected one of {', '.join(get_args(ReasoningMode))}")
+    return given
+
+
+def several(given: Iterable[Any]) -> Iterable[Any]:
+    """What was given where many texts or messages belong. Raises TypeError for a single one, which would be read letter
+    by letter, or key by key."""
+    if isinstance(given, (str, bytes, Mapping)):
+        kind = type(given).__name__  # pyright: ignore[reportUnknownArgumentType]
+        raise TypeError(f"expected a list of texts or messages, not one {kind}: pass [it], or use `Gate.read`")
     return given
 
 

@@ -21,6 +21,8 @@ _DAY = (
     rf"(?:\d{{4}}[-/]\d\d[-/]\d\d|\d{{1,2}}\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|"
     r"\d{1,2}[./]\d{1,2}[./]\d{4})"
 )
+_BARE_DAY = rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?{_MONTH})"
+_WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _STAMP = rf"\w{{3}},? (?:{_MONTH} +\d{{1,2}}|\d{{1,2}} {_MONTH})"
 _CLOCK = r"\d{1,2}:\d\d"
 _DONE = r"generated|refreshed|updated|built|indexed|synced|synchronized|loaded|cached|fetched|started|connected"
@@ -28,39 +30,69 @@ _TEMPORARY = r"(?<![\w/])/(?:private/)?tmp/tmp[a-z0-9_]{6,}|(?<!\w)/var/folders/
 _QUOTA = "quota|credits?|requests?|calls?|tokens?|balance|budget|queries|searches|messages"
 _NUMBER = r"\d[\d,]{0,14}"
 _COUNT = rf"\b{_NUMBER} (?:(?:out )?of (?:your |the )?{_NUMBER} (?:\w+ )?)?(?:\w+ )?(?:{_QUOTA})"
-_NOW = "online|open|active|running|connected|waiting|queued"
+_NOW = "online|open|active|running|connected|waiting|queued|pending|unread|free|offline"
+_AT_PRESENT = "(?:currently|now|presently|at present|at the moment|right now|today)"
 _LEFT = "(?:left|remaining)"
 _CHANGING: Final = re.compile(
     rf"\b(?:current|local|server|system|present) (?:UTC )?(?:date|time|day|date and time|date-?time|timestamp)"
-    rf"(?: \([A-Z]{{2,4}}\))?\s?(?:is|:|=)\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
-    rf"\btoday(?:'s date)?(?: is|:)\s?(?:\w+day,? )?(?:the )?{_DAY}|\b(?:it is now|now:) (?:{_DAY}|{_CLOCK}|{_STAMP})|"
-    rf"\b(?:as of|{_DONE})(?: at| on|:)? {_DAY}[T ,]+(?:at )?{_CLOCK}|"
+    rf"(?: \([A-Z]{{2,4}}\))?(?:\s?(?:is|:|=))?\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
+    rf"\btoday(?:'s date)?(?: is|:)\s?(?:the )?(?:{_WEEKDAY},? (?:the )?(?:{_DAY}|{_BARE_DAY})|{_WEEKDAY}|{_DAY}|"
+    rf"{_BARE_DAY})(?!\w)|\b(?:it is(?: now)?|now:) (?:{_WEEKDAY},? )?(?:{_DAY}|{_BARE_DAY}(?!\w)|{_CLOCK}|{_STAMP})|"
+    rf"\b(?:as of|as at|{_DONE})(?: at| on|:)? (?:today,? |{_DAY}[T ,]+|{_BARE_DAY},? |"
+    rf"this morning,? )?(?:at )?{_CLOCK}|"
+    rf"\b(?:as of|as at|last (?:{_DONE}))(?: on|:)? (?:today|yesterday|this morning|{_WEEKDAY},? {_BARE_DAY})\b|"
+    rf"\b(?:data|prices|figures|stock|status|counts) as of {_DAY}|\b{_NUMBER} (?:of them|new|more) today\b|"
+    rf"\bgenerated(?: on| at)? {_DAY}|\bage\s?[:=]\s?\d+ ?(?:s|sec|min|h|seconds|minutes|hours|days)\b|"
+    rf"\brandom seed[ :=]+\d{{3,}}|"
+    rf"\b{_NUMBER} (?:out )?of {_NUMBER} \w+ (?:are|is) (?:now |currently )?(?:free|taken|used|{_NOW})\b|"
     rf"\b(?:seen|{_DONE})(?: about)? (?:\d+|an?|one) (?:seconds?|minutes?|hours?|days?) ago\b|"
     rf"{_TEMPORARY}|"
     rf"\b(?:you have |with )?{_NUMBER} unread (?:messages?|mails?|emails?|notifications?)\b|"
     rf"\b{_NUMBER} \w+ (?:are|is) currently (?:{_NOW}|available|indexed)\b|"
+    rf"\b{_NUMBER} \w+ are (?:now )?(?:waiting|queued|online|offline|unread|pending)\b|\bbuild[ #:.]{{1,2}}\d{{6,}}|"
     rf"(?:^|[.\n]\s{{0,9}})date:\s\w+day,? {_DAY}|"
-    rf"\bthere (?:are|is) (?:currently )?{_NUMBER} \w+[^.\n]{{0,30}}\b(?:right now|at the moment|currently)\b|"
+    rf"\bthere (?:are|is) {_AT_PRESENT} {_NUMBER} \w+|"
+    rf"(?<![\w.,-]){_NUMBER} (?:[\w-]+ ){{1,4}}(?:right now|at (?:the|this) moment|at present|as of now|"
+    rf"today so far)\b|"
+    rf"\bcurrent (?:\w+ )?(?:rate|price|temperature|load|usage|balance|queue|backlog)\s?(?:is|:|=)\s?[$€£]?\d|"
+    rf"\bnext \w+ (?:number|id) (?:is|will be|:) [`'\"]?[\w-]*\d{{2,}}|"
+    rf"\b(?:served|answered|handled) by (?:node|worker|pod|host|instance|replica)[- #:]*\w*\d\w*|"
     rf"{_COUNT} {_LEFT}(?=\s*(?:[.,;)!]|$)| (?:this|today|until|for this)\b)|"
     rf"\b(?:remaining|left)(?: \w+)? (?:{_QUOTA})\b\W{{0,2}}(?:is |are )?\d|"
     rf"\b(?:{_QUOTA}) (?:left|remaining)\s?(?:is|are|:|=)\s?\d|"
-    rf"\bcurrently,? {_NUMBER} (?:\w+ ){{1,2}}(?:are )?(?:{_NOW}|logged in)\b|"
+    rf"\b{_AT_PRESENT},? {_NUMBER} (?:[\w-]+ ){{1,3}}(?:are )?(?:{_NOW}|indexed|stored|available|listed|loaded|"
+    rf"logged in|"
+    rf"in (?:stock|the (?:queue|index|archive)))\b|\b{_AT_PRESENT},? {_NUMBER} (?:{_NOW}) \w+|"
     r"\b(?:signed|logged) in as [\w.+-]{1,64}@[\w-]+\.\w+",
     re.IGNORECASE,
 )
 _RUNS = "session|connection|instance|conversation|request|run|process"
 _OF_RUN: Final = re.compile(
+    rf"\bsession(?: id)?\s?[:=#]\s?(?=[\w-]{{0,12}}\d)[\w-]{{8,64}}|"
+    rf"\b(?:{_RUNS}) (?:number|no\.|id) (?=[0-9a-f]{{0,7}}\d)[0-9a-f]{{8,16}}\b|"
     rf"\b(?:{_RUNS})(?: ?(?:id|token|key))?\b\W{{0,3}}(?:is )?[0-9a-f][0-9a-f-]{{18,62}}[0-9a-f]\b|"
     rf"\byour (?:{_RUNS})(?: ?(?:id|token|key))?(?: is|:)\s[`'\"]?(?=[\w-]{{0,40}}\d)[\w-]{{6,64}}|"
-    r"\buptime\s?(?:is|of|:|=)\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
+    r"\buptime\s?(?:is|of|:|=)?\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
     r"[(\[]pid[ :=]{1,2}\d{2,7}[)\]]|"
     r"\b(?:running|started|listening|server|process)\b[^.\n]{0,30}\bpid[ :=]{1,2}\d{2,7}\b",
     re.IGNORECASE,
 )
 """What one run of a server has. It counts in brackets too."""
+_STATIC: Final = re.compile(
+    r"\b(?:supports?|supported|limit(?:ed)?|max(?:imum)?|up to|at most|formats?|types?|kinds?|options?|modes?|ways?|"
+    r"versions?|languages?|models?|providers?|regions?|tools?|steps?|characters?|allow(?:s|ed)|per)\b",
+    re.IGNORECASE,
+)
+"""What a server can do, which stays the same."""
+_INSTANT: Final = re.compile(
+    r"(?<![\w.:/+'\"`=-])\d{4}-\d\d-\d\d[T ]\d\d:\d\d:(?!00)\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d| ?UTC)?(?![\w'\"`])"
+)
+"""A moment to the second, in the text of a tool. Examples are round."""
 _SAMPLE: Final = re.compile(r"123e4567|550e8400|0{8}|x{4}|12345|abcdef|deadbeef", re.IGNORECASE)
 _MADE: Final = re.compile(
-    rf"{_TEMPORARY}|\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.(?!0+(?!\d))\d{{3,9}}(?!\d)|"
+    rf"{_TEMPORARY}|(?:session|run|tmp|temp|job|worker|sandbox)\w*[-_/.:]{{1,2}}"
+    r"(?:[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|(?=[0-9a-f]{0,14}\d)[0-9a-f]{16,64})(?![0-9a-f])|"
+    rf"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.(?!0+(?!\d))\d{{3,9}}(?!\d)|"
     r"^(?:/home/|/Users/|[A-Za-z]:[\\/]Users[\\/])"
     r"(?!(?:user|users?name|you|your\w*|me|name|shared|public|default|ubuntu|node|app|runner|vscode|coder|jovyan|admin|"
     r"example|test|sandbox|agent|workspace|[<{$%]\w*)\b)[\w.-]{2,40}(?=[\\/]|$)",
@@ -74,6 +106,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
     texts += [((*one.path, "description"), one.description) for one in tool.arguments]
     for path, text in texts:
         places = chain(_CHANGING.finditer(text[:MOST_TEXT]), _OF_RUN.finditer(text[:MOST_TEXT]))
+        if path == tool.at("description"):
+            places = chain(places, _INSTANT.finditer(text))
         found = next((one for one in places if _is_told(text, one)), None)
         if found is not None:
             yield Hit(
@@ -86,6 +120,12 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
     for one in tool.arguments:
         default = one.part.get("default")
+        if isinstance(default, str) and _DATE.fullmatch(default) and (now := _NOW_TOLD.search(one.description)):
+            told = f"the default of {quote_name(one.name)} is {quote_text(default)}, the text says {quote_text(now[0])}"
+            yield Hit(
+                "RC903", told, "leave it out, and let the server choose when it is called", (*one.path, "default")
+            )
+            return
         if isinstance(default, str) and _MADE.search(default[:MOST_TEXT]):
             yield Hit(
                 "RC903",
@@ -96,6 +136,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
             return
 
 
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
+_NOW_TOLD: Final = re.compile(r"\b(?:today|tomorrow|yesterday|now|current (?:date|day|time))\b", re.IGNORECASE)
 _SHOWN: Final = re.compile(
     r"['\"`(\[]\s*$|\bformat\b[^.\n]{0,40}$|\b(?:if|when|until|once|fewer|less|below)\b[^.\n]{0,40}$", re.IGNORECASE
 )
@@ -104,6 +146,8 @@ _SHOWN: Final = re.compile(
 def _is_told(text: str, found: re.Match[str]) -> bool:
     """Whether it is said of now: no example, and nothing in quotes."""
     before = text[max(0, found.start() - 60) : found.start()]
-    if found.re is _OF_RUN:
+    if found.re is _OF_RUN or found[0][0].isalpha():
         before = before.rstrip().removesuffix("(").removesuffix("[")
-    return not is_example(text, found.start()) and not _SHOWN.search(before) and not _SAMPLE.search(found[0])
+    static = found.re is _CHANGING and re.search(r"\d \D", found[0]) and _STATIC.search(before[-24:] + found[0])
+    shown = is_example(text, found.start()) or _SHOWN.search(before) or _SAMPLE.search(found[0])
+    return not static and not shown

@@ -7,10 +7,11 @@ is open. All patterns take linear time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
-from rightcall.gate.repair.words import singular, words_of
+from rightcall.gate.repair.words import is_word, singular, words_of
 from rightcall.lint.findings import word_set
 
 MOST_TEXT: Final = 2_000
@@ -30,17 +31,48 @@ def _list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
 
 _LISTED_QUOTES: Final = re.compile("|".join(_list_of(one) for one in (_SINGLE, _DOUBLE, _BACKTICK)))
 _BARE_LIST: Final = re.compile(_list_of(_WORD))
+GOOD = r"(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recogni[sz]ed|known)"
 _LEAD: Final = re.compile(
-    r"(?:\b(?:exactly |any )?one of(?: the following(?: values| options)?| these(?: values)?)?|"
-    r"\b(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recognized)"
-    r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs))(?: (?:are|is))?(?! includ)|"
-    r"\b(?:options|choices|values|allowed|supported|accepts|supports)(?: are)?(?=\s*[:=])|"
+    r"(?:\b(?:exactly |any )?one (?:out )?of(?: the following(?: values| options)?| these(?: values)?)?|"
+    r"\b(?:any|some|(?:zero|one) or more|combination|subset|selection) of(?: the following| these)?|"
+    r"\b(?:select|choose|pick)(?: one)?(?=\s*:)|"
+    rf"\b{GOOD}"
+    r"(?: (?:values?|options?|choices|entries|types|modes|formats|inputs|codes|keywords))(?: (?:are|is))?(?! includ)|"
+    r"\b(?:options|choices|values|allowed|supported|accepts|supports|accepted|valid|possible|permitted|enum)(?: are)?"
+    r"(?=\s*[:=])|\bonly (?:values|options|choices)(?: allowed)? are\b|\(enum\)|"
     r"\b(?:allowed|supported) are\b|\b(?:can|may|must) only be\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
     r"\blimited to)"
     r"\s*[:=]?\s*",
     re.IGNORECASE,
 )
+_NAMED_LEAD: Final = re.compile(rf"\b{GOOD} (?:[\w-]+ )?([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE)
+"""`Valid states: …`, where the last word is one of the argument's name."""
+LIST: Final = _list_of(_WORD)
+OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
+_ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
+_CHOOSES: Final = re.compile(
+    rf"\b(?:choose|select|pick) ({OR_LIST}){_ENDED}|"
+    rf"\b(?:(?:must|has to|needs to|should) be|set (?:it |this )?to|specify|enter|it is|it's) "
+    rf"({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
+    rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
+    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)",
+    re.IGNORECASE,
+)
+"""`Choose dhl or ups.`, whatever the argument is called."""
+_CHOOSES_ONE: Final = re.compile(
+    rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|which is|that is|being|use|pass|give|with) ({OR_LIST}){_ENDED}|"
+    rf"\b(?:supports?|accepts?|takes?|takes? values|take the values) ({_list_of(_WORD)}){_ENDED}|"
+    rf"(?:^|[.;:]\s+)({_list_of(_WORD)}) (?:are|is) {GOOD}\b|"
+    rf"\bthere are \w+ [\w-]+: ({_list_of(_WORD)}){_ENDED}",
+    re.IGNORECASE,
+)
+"""`As pdf, csv or xlsx.`, of an argument with a few values."""
+_APPOSED: Final = re.compile(
+    rf"\W*(?:the |an? )?(?:[a-z-]+ ){{0,2}}?([a-z]+)(?: of (?:the |an? )?([a-z-]+))?, ({OR_LIST}){_ENDED}",
+    re.IGNORECASE,
+)
+"""`The state, open or closed.`"""
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
     r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
@@ -90,7 +122,7 @@ CHOSEN: Final = word_set(
     "operation method style scope visibility category role size position align alignment theme frequency "
     "interval strategy resolution period language sorting ordering view layout color colour quality tier plan "
     "environment env protocol algorithm encoding event granularity gender cabin class channel sentiment side "
-    "resource importance urgency stage phase currency reason"
+    "resource importance urgency stage phase currency reason speed carrier"
 )
 """Last words of names whose values are often a few."""
 
@@ -103,11 +135,23 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
-    chosen = chosen or (bool(words_of(name)) and words_of(name)[-1] in CHOSEN) or _is_of_kinds(text)
-    for values in _candidates(text, chosen):
+    words = [singular(word) for word in words_of(name)]
+    chosen = (
+        chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
+    )
+    for values in chain(_candidates(text, chosen), _told_plainly(text, words, chosen)):
         if len(values) > 1:
             return values
     return []
+
+
+_HEADED: Final = re.compile(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", re.IGNORECASE)
+"""`Grain: coarse / fine`, of `grain`"""
+
+
+def _is_headed(text: str, name: str) -> bool:
+    found, words = _HEADED.match(text), words_of(name)
+    return found is not None and words_of(found[1]) == words and _TEXTUAL.isdisjoint(words)
 
 
 _FIRST_NOUN: Final = re.compile(
@@ -159,6 +203,99 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     if bare is not None:
         yield _told_below(text, bare)
     yield from _legends(text, chosen)
+
+
+def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[list[str]]:
+    """Lists without marks that a verb or the name of the argument introduces."""
+    for lead in _NAMED_LEAD.finditer(text):
+        if singular(lead[1].lower()) in names:
+            yield _listed(text, lead.end(), f"allowed values{lead[0]}", bare=True)
+    for found in chain(_CHOOSES.finditer(text), _CHOOSES_ONE.finditer(text) if chosen else ()):
+        at = next(at for at in range(1, len(found.groups()) + 1) if found[at])
+        values = _checked(text, found.start(at), found.end(at), found[at])
+        yield values if not _are_things(values) and not _TEXTUAL & {*names} else []
+    apposed = _APPOSED.match(text) if chosen else None
+    if apposed is not None and {apposed[1].lower(), (apposed[2] or "").lower()} & {*names}:
+        values = _checked(text, apposed.start(3), apposed.end(3), apposed[3])
+        of_things = apposed[2] is not None and all(len(value) > _CODE and is_word(value) for value in values)
+        yield values if not of_things and not _are_things(values) else []
+    whole = _SLASHED.fullmatch(text)
+    if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
+        yield _checked(text, 0, len(text), text.strip(), sure=True)
+    yield from _used_for(text, chosen)
+
+
+_CODE = 3
+"""Letters of `kg` or `USD`, which are no things."""
+_TEXTUAL: Final = word_set(
+    "query text content body message filter search name title note description comment prompt url uri path file image "
+    "photo picture video audio document email address id link"
+)
+"""Words in names of values that nobody can list."""
+_SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
+
+
+def _are_things(values: Sequence[str]) -> bool:
+    """Whether values are nouns in the plural, as in `friends, family or colleagues`, or kinds of values."""
+    return any((value.islower() and singular(value) != value) or value.lower() in _KINDS for value in values)
+
+
+_KINDS: Final = word_set(
+    "name id email mail url uri path title number key slug text code string address phone username handle file folder "
+    "query word date time label tag ticker symbol domain hash keyword description body content link"
+)
+"""Kinds of values: a list of them tells what a value may be, and not which."""
+
+
+_TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{0,20}}|[a-z][\w-]{{1,20}})"
+_SERVES = r"(?:for|to|if|when)"
+_NEXT = rf"(?:[,;]| and\b| or\b)(?: and| or)? (?:use |pass )?({_TOKEN}) {_SERVES}\b"
+_USE: Final = re.compile(
+    rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^)({_TOKEN}) {_SERVES} "
+    r"[^,;.\n]{2,80}?"
+    rf"((?:{_NEXT.replace('(' + _TOKEN + ')', _TOKEN)} [^,;.\n]{{2,80}}?){{1,12}})(?=[.;\n]|$)"
+)
+_NEXT_USE: Final = re.compile(_NEXT)
+"""`Use SMS for a text, MAIL for a letter`"""
+_COLONS: Final = re.compile(rf"({_WORD}): [^:;\n]{{2,80}}((?:; ?{_WORD}: [^:;\n]{{2,80}}){{1,12}})")
+"""`fast: no checks; safe: all checks`, the whole text"""
+
+
+_NAMES_ONE: Final = re.compile(
+    rf"\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Ss]elect|[Ss]et(?: it)? to|[Ss]pecify) ({QUOTED}|[A-Za-z][\w-]{{2,20}}) "
+    r"(?=(?:for|if|when|only)\b)|"
+    r"(?:,|^)[^.,;\n]{0,60}\b(?:pass|use) ([a-z][\w-]{2,20})(?=\s*(?:[.;]|$))|"
+    rf"(?:^|[.;:]\s+)({QUOTED}) (?:is for|is used|means|for|stands for)\b"
+)
+_OTHER_WORDS: Final = word_set(
+    "default defaults value values none null case care caution together both either each this that these those them "
+    "here instead higher lower larger smaller fewer less carefully empty blank only same such sparingly commas quotes "
+    "capitals wildcards with without another other what which whatever later again directly through one two three first"
+)
+
+
+def used_values(text: str) -> list[str]:
+    """The single values that a text says to use for something: `use urgent for what is due today`."""
+    found = [next(one for one in places.groups() if one) for places in _NAMES_ONE.finditer(text[:MOST_TEXT])
+             if not is_example(text, places.start())]  # fmt: skip
+    return [
+        one.strip("'\"`")
+        for one in found
+        if one[0] in "'\"`" or not (one.lower() in _OTHER_WORDS | _FILLER or one.endswith(("ly", "ing", "s", "er")))
+    ]
+
+
+def _used_for(text: str, chosen: bool) -> Iterator[list[str]]:
+    """The values of which a text tells what each is used for."""
+    for found in _USE.finditer(text):
+        told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]))]
+        capitals = all(one.isupper() for one in told)
+        plain = chosen and not _are_things(told) and not any(one.lower() in _FILLER for one in told)
+        closed = not is_example(text, found.start(1)) and not _OTHERS.search(text)
+        yield told if closed and (capitals or plain) and _are_values(told) else []
+    listed = _COLONS.fullmatch(text.strip().rstrip(".")) if chosen else None
+    if listed is not None:
+        yield [listed[1], *re.findall(rf"; ?({_WORD}):", listed[2])]
 
 
 _BARE_BULLETS: Final = re.compile(
@@ -278,7 +415,11 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if "etc" in values or any(one[1:-1] not in values for one in re.findall(QUOTED, rest)):
         return []  # 'a' or 'b' for lines, 'c' for bars
     bare = not sure and re.match(QUOTED, listed) is None
-    return values if _are_values(values) and not (bare and any(value.lower() in _FILLER for value in values)) else []
+    filler = _FILLER - {"all", "any"} if len(values) > _PAIR else _FILLER
+    return values if _are_values(values) and not (bare and any(value.lower() in filler for value in values)) else []
+
+
+_PAIR = 2
 
 
 _NOT_ALL: Final = re.compile(

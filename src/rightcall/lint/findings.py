@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, Literal
 
@@ -74,6 +75,23 @@ def named_steps(path: Steps) -> list[tuple[str, str]]:
             at += 1
         at += 1
     return found
+
+
+_MARKS: Final = re.compile(r"[`*]|(?<!\w)['\"“”‘’]|['\"“”‘’](?!\w)")
+
+
+def plain(text: str) -> str:
+    """A text without the marks around words: backticks, quotes and asterisks."""
+    return _MARKS.sub("", text)
+
+
+_ARTICLES: Final = re.compile(r"(?:\b(?:an?|the|this|these|optional(?:ly)?[:,]?)|\(optional\))[ \t]+", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[ \t]{2,}")
+
+
+def bare(text: str) -> str:
+    """A text without marks, articles and `optional`: what two authors would have in common."""
+    return _BLANKS.sub(" ", _ARTICLES.sub("", plain(text))).strip()
 
 
 def rank_of(severity: Severity) -> int:

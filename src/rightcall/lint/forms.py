@@ -52,8 +52,9 @@ _LOCAL_TIME: Final = re.compile(
 """A time without a zone, or with one that has no colon, which the format `date-time` refuses."""
 _FORMATS: Final = (
     ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
-    ("date", re.compile(r"\bYYYY-MM-DD\b(?![T ]?HH)|\bISO[- ]?8601 dates?\b(?!.time)|"
-                        r"\bdate in ISO[- ]?(?:8601)? format\b")),
+    ("date", re.compile(r"\b(?i:YYYY-MM-DD)\b(?![T ]?(?i:HH))|\bISO[- ]?8601 dates?\b(?!.time)|"
+                        r"\bISO[- ]dates?\b(?!.?time)|\b(?i:as|written) \d{4}-\d\d-\d\d\b(?![T ]\d)|"
+                        r"\b[Dd]ate in ISO[- ]?(?:8601)? format\b")),
     ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
                              r"timestamp)\b|\bISO format\b", re.IGNORECASE)),
     ("email", re.compile(r"\bvalid e-?mail\b|\bmust be (?:a |an )?(?:valid )?e-?mail\b|"
@@ -62,10 +63,11 @@ _FORMATS: Final = (
                        r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
                        r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
                        r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
+                       r"\b(?:starting|beginning) with [`'\"]?https?://|"
                        r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
-                        r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\(UUID\)|"
+                        r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\((?:an? )?UUID\)|"
                         r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
@@ -73,28 +75,34 @@ _FORMATS: Final = (
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
-    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
+    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case) letters\b|"
+                              r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
                               r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|"
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
-    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
+    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case) letters\b|"
+                              r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
     ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
-    ("", re.compile(r"\bphone number in (?:the )?international (?:format|form)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:phone )?number in (?:the )?international (?:format|form)\b|"
+                    r"^\W*international (?:format|form)\b", re.IGNORECASE)),
     ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
-                    r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) hex", re.IGNORECASE)),
+                    r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) (?:an? )?hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
-    ("", re.compile(r"\bHH:MM:SS\b|\b24-hour format\b", re.IGNORECASE)),
+    ("", re.compile(r"\bHH:MM:SS\b|\b24-hour (?:format|time|clock)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
-                    r"YYYY/MM/DD)\b")),
+                    r"YYYY/MM/DD)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
                     r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
     ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
                     r"ASCII )?(?:letters|alphanumeric|digits)\b|\b(?:alphanumeric|digits|"
-                    r"lower-?case)(?: characters)? only\b|\bmust (?:only )?(?:contain|be|"
+                    r"hyphens|underscores|dashes|lower-?case)(?: characters| letters)? only\b|"
+                    r"\bmust (?:only )?(?:contain|be|"
                     r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
-                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b", re.IGNORECASE)),
+                    r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
+                    r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
+                    r"1\d) digits\b", re.IGNORECASE)),
     ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
                     r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
                     r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
@@ -131,6 +139,7 @@ _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\
 
 def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
     """`calls`: the description of the tool, whose examples pass values too."""
+    text = re.sub(r"\bdate and time\b", "date-time", text)
     words = _told_in_words(argument, text) if is_free(argument) else ""
     if words:
         told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(words)}"

@@ -14,7 +14,7 @@ HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldH
 _KNOWN: Final = frozenset((*HINTS, "title", "audience", "priority", "lastModified"))
 _CHANGES: Final = word_set(
     "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
-    "upload reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
+    "upload append reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
 _FIRST: Final = word_set(
     "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
@@ -52,6 +52,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from told
     if read_only is True and not told and words[-1:] and words[-1] not in _READERS:
         aside = _changed_by_text(tool.description)
+        if not aside and not _only_reads(words, tool.description):
+            aside = _erased_for_good(tool.description, words)
     else:
         aside = ""
     if aside:
@@ -71,7 +73,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             (*place, "openWorldHint"),
         )
     again = _AGAIN.search(tool.description)
-    if hints.get("idempotentHint") is True and read_only is not True and (verb in _REPEATS or again is not None):
+    if (
+        hints.get("idempotentHint") is True
+        and read_only is not True
+        and (verb in _REPEATS or again is not None or _told_verb(tool.description).removesuffix("s") in _REPEATS)
+    ):
         yield Hit(
             "RC807",
             f"`idempotentHint` is true, and {quote_name(tool.name)} says {quote_text(again[0] if again else verb)}",
@@ -119,7 +125,8 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
 _AGAIN: Final = re.compile(
     r"\b(?:each|every) (?:further |new )?call (?:adds|creates|sends|takes|charges|appends|inserts|books|counts)\b|"
     r"\bcalling (?:it|this)(?: tool)? (?:twice|again) (?:adds|creates|sends|takes|charges|appends|inserts|books)\b|"
-    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on|with|at) (?:each|every) call\b|"
+    r"\b(?:adds|creates|sends|appends|inserts|books|charges)\b[^.\n]{0,30}\b(?:on |with |at )?(?:each|every) (?:call|"
+    r"time)\b|"
     r"\bnot idempotent\b",
     re.IGNORECASE,
 )
@@ -230,7 +237,9 @@ _IS_CHANGED: Final = re.compile(
 )
 """What happens to things, wherever a text says it."""
 _CHANGES_THEM: Final = re.compile(
-    rf"(?:\b(?:and|then) {_ADVERBS}(?:set|reset|delete|remove|clear|overwrite|erase|wipe)s?|"
+    rf"(?:\b(?:and|then) {_ADVERBS}(?:(?:set|reset|delete|remove|clear|overwrite|erase|wipe|increment|archive|lock|"
+    rf"close|consume|acknowledge)s?|"
+    r"marks|advances)|"
     r"^\W*(?:it )?(?:also )?(?:deletes|removes|clears|overwrites|erases|wipes|purges|resets|"
     r"sends|emails|publishes|uploads|cancels)) (?:it|them|the|all|any|each|every|old|existing)\b",
     re.IGNORECASE,
@@ -243,7 +252,8 @@ _IF_AT_ALL: Final = re.compile(
 )
 """Before or behind it: said of what is read, or of another time."""
 _OF_RESULT: Final = re.compile(
-    r"\b(?:results?|output|response|answer|duplicates?|whitespace|markup|tags|characters|lines|fields?|values?|columns?|"
+    r"\b(?:results?|output|response|answer|duplicates?|whitespace|markup|tags|characters|lines|fields?|values?|"
+    r"columns?|"
     r"prefix|suffix|spaces|accents|quotes|units|images?|ads|boilerplate|scripts?|noise|markdown|html|null|nulls|limit|"
     r"cursor|default|request|query)\b",
     re.IGNORECASE,
@@ -274,7 +284,24 @@ _FOR_GOOD: Final = re.compile(
     r"\b(?:is|are|will be|be) (?:lost|gone) (?:for good|forever|permanently)\b|"
     r"\boverwrit(?:es?|ing) (?:all |any )?(?:the |its |your )?(?:existing|current|previous|old) (?:data|contents?|"
     r"files?|records?|rows?|tables?|entries|entry|documents?|database|values?|versions?|one)\b|"
-    r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b",
+    r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b|"
+    r"^\W*(?:\w+ly )?(?:overwrite|wipe|erase|truncate)s? (?:the|all|any|an?|every|existing|whatever)\b|"
+    r"^\W*(?:replace|discard)s? (?:(?:the )?(?:whole|entire|complete|existing|current)|all|every)\b|"
+    r"\b(?:and|then) (?:overwrites|wipes|erases|destroys|purges) (?:the|all|any|every|existing|whatever)\b|"
+    rf"\b(?:existing|current|previous|old|earlier|former|stored)\b[^.\n]{{0,50}}\b(?:is|are|will be|gets?) {_ADVERBS}"
+    r"(?:overwritten|replaced|discarded|erased|wiped|dropped|lost)\b|"
+    rf"\b(?:is|are|will be|gets?) {_ADVERBS}(?:overwritten|erased|wiped)\b|"
+    r"\b(?:cannot|can not|can't|can never) be (?:restored|recovered|brought back|retrieved|got back)\b|"
+    r"\b(?:reset|resets|resetting|restore[sd]?|set back|returns?)\b[^.\n]{0,40}\bto (?:its |the |their )?factory\b|"
+    r"\b(?:that|which|who) (?:are|is|were) (?:not|no longer|missing)\b[^.\n]{0,40}\b(?:are|is|will be) (?:removed|"
+    r"deleted|"
+    r"dropped)\b|"
+    r"\bfactory[- ]resets?\b|\b(?:reformats?|formats) (?:the|a|an|its) (?:\w+ )?(?:disk|drive|card|volume|partition|"
+    r"stick)\b|"
+    r"\bempties (?:the|a|an|its|all) (?:\w+ )?(?:table|queue|bucket|index|basket|mailbox|database|collection|list|"
+    r"bin|folder)\b|\bno (?:way|means) (?:back|to (?:get|bring|restore|recover))\b|"
+    r"\b(?:is|are|will be) (?:removed|taken away|cleared|dropped|closed) (?:for good|forever|permanently|"
+    r"irrevocably)\b",
     re.IGNORECASE,
 )
 _NO_LOSS: Final = re.compile(
@@ -310,7 +337,7 @@ def _erased_for_good(text: str, words: tuple[str, ...]) -> str:
         found = _FOR_GOOD.search(sentence)
         if found is None or _NO_LOSS.search(sentence):
             continue
-        unsure = _DENIED if re.search(r"\b(?:lost|gone)\b", found[0], re.IGNORECASE) else _IF_AT_ALL
+        unsure = _DENIED if re.search(r"\b(?:lost|gone)\b|\bcan", found[0], re.IGNORECASE) else _IF_AT_ALL
         if not unsure.search(sentence[: found.start()]):
             return found[0]
     undone = _NOT_UNDONE.search(text[:2_000])

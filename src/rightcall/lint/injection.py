@@ -7,15 +7,15 @@ person at the screen seldom sees it. So every text is read to its end: every exp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any, Final, cast
 
-from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import words_of
+from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, quote_text, word_set
-from rightcall.lint.steering import FOREIGN, MOST_TEXT, PRECEDES, UNASKED
+from rightcall.lint.findings import Hit, Steps, quote_text
+from rightcall.lint.orders import find_order
+from rightcall.lint.steering import PRECEDES
 
 HIDDEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
@@ -95,7 +95,7 @@ _SENSITIVE = (
 )
 _TAKES: Final = re.compile(
     rf"\b(?:read|open|cat|include|pass|send|append|attach|provide|copy|upload|forward|post|put|insert|leak|"
-    rf"exfiltrate|extract|collect|fetch|get|retrieve|load|return)\b[^.\n]{{0,60}}?(?:{_SENSITIVE})",
+    rf"exfiltrate|extract|collect|fetch|get|retrieve|load|return|read_\w+|cat_\w+)\b[^.\n]{{0,60}}?(?:{_SENSITIVE})",
     re.IGNORECASE,
 )
 _STRONG: Final = re.compile(
@@ -136,32 +136,9 @@ _MARKUP: Final = re.compile(
 _END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
 _HIDDEN_AFTER: Final = 1_000
 """So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
-_TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
-_VERBED = (
-    r"(?:get|list|search|find|create|book|fetch|add|query|read|open|start|make|look|describe|check|validate|resolve|"
-    r"lookup|retrieve|prepare|show)(?:_[a-z0-9]+)+"
-)
-_USES: Final = re.compile(
-    rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
-    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
-    rf"|\btool\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
-    rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
-    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
-    rf"|\b(?:returned by|output of|results? of|by calling|obtained from|obtained with)\s+`({_VERBED})`"
-    rf"|`({_VERBED})`\s+(?:returned|returns|gave)\b"
-    rf"|\b(?:returned by|output of|results? of|obtained from|obtained with|taken from)\s+(?:the\s+)?({_VERBED})\b(?!\()"
-    rf"|\b(?:Call|call|Run|run|calling)\s+({_VERBED})\s+(?:first|before|beforehand|to get)\b",
-)
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
-)
-_CONVERSATION: Final = re.compile(
-    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
-    r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
-    r"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\bsystem prompt\b|\bchain[- ]of[- ]thought\b|"
-    r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b",
-    re.IGNORECASE,
 )
 
 
@@ -182,10 +159,9 @@ def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
 
 _READ: Final = ("description", "title", "$comment", "default", "examples", "instructions")
 _LONG = 40
-_MOST_PIECES = 40
 
 
-def _prose(tool: ToolView) -> Iterator[tuple[Steps, str]]:
+def prose_of(tool: ToolView) -> Iterator[tuple[Steps, str]]:
     """The texts that a model reads as such."""
     for path, text in texts_of(tool.raw):
         if path and text != path[-1] and (path[-1] in _READ or len(text) > _LONG):
@@ -196,7 +172,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _hidden(tool)
     yield from _secrets(tool)
     told: set[str] = set()
-    for path, text in _prose(tool):
+    for path, text in prose_of(tool):
         for hit in _one_text(tool, path, text):
             if hit.rule not in told or hit.rule in ("RC702", "RC704"):
                 told.add(hit.rule)
@@ -238,9 +214,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
         None,
     )
-    orders = (
-        orders or _ELSEWHERE.search(text) or UNASKED.search(text, 0, MOST_TEXT) or FOREIGN.search(text, 0, MOST_TEXT)
-    )
+    orders = orders or _ELSEWHERE.search(text) or find_order(text)
     if orders is not None:
         yield Hit(
             "RC702",
@@ -248,7 +222,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    pushes = _PUSHES.search(text) or PRECEDES.search(text, 0, MOST_TEXT)
+    pushes = _PUSHES.search(text) or PRECEDES.search(text)
     if pushes is not None:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
     markup = _hiding(text) or _POSES.search(text)
@@ -262,17 +236,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    elif (
-        len(path) > 2
-        and path[-1] == "description"
-        and (asks := _CONVERSATION.search(text)) is not None
-        and not _is_own_chat(tool, path[:-1], asks)
-    ):
+    elif asks := wants_conversation(tool, path, text):
         yield Hit(
-            "RC708",
-            f"asks for the conversation: {quote_text(asks[0])}",
-            "ask for the one value that the tool needs",
-            path,
+            "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
     sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
     blob = None if sampled else next((one for one in _BLOB.finditer(text) if _is_encoded(one[0])), None)
@@ -294,40 +260,6 @@ def _is_encoded(piece: str) -> bool:
     )
 
 
-_PROMPTED: Final = word_set("prompt system instruction instructions persona")
-_MESSAGES: Final = word_set("messages message history conversation chat turns transcript dialog")
-
-
-def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
-    """Whether a text tells of a chat that the tool itself holds: the messages of a completion, each with a role or an
-    author; a prompt for another model; or a number, a choice or an ID, which can carry no conversation."""
-    for argument in tool.arguments:
-        if argument.path != path[: len(argument.path)]:
-            continue
-        words = words_of(argument.name)
-        parts = as_schema(argument.item.get("properties")).keys()
-        if {"content", "text"} & parts and {"role", "author", "speaker", "sender"} & parts:
-            return True
-        if argument.path == path and (
-            argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum") or words[-1:] == ("id",)
-        ):
-            return True
-        if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
-            return True
-        if not _MESSAGES.isdisjoint(words) and not _CHATS.isdisjoint(words_of(tool.name)):
-            return True
-        if not _THINKS.isdisjoint(words_of(tool.name)) and "your" in asks[0].lower():
-            return True
-    return False
-
-
-_CHATS: Final = word_set(
-    "chat completion completions llm ask prompt generate respond reply summarize summarise analyze analyse moderate "
-    "classify extract title"
-)
-_THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
-
-
 def _hiding(text: str) -> re.Match[str] | None:
     """The first markup that poses as something else."""
     places = _MARKUP.finditer(text)
@@ -346,7 +278,8 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     if tag:
         return tag.lower() in ends and not (tag.lower().startswith("instruction") and len(ends) > 2)
     if label:
-        return label.isupper() and found.start() > 0
+        orders = re.match(r"\s*(?:you|ignore|never|always|do not)\b", text[found.end() :], re.IGNORECASE)
+        return (label.isupper() or orders is not None) and found.start() > 0
     behind = text[found.end() : found.end() + _HIDDEN_AFTER]
     if found[0] == "<!--":
         body = behind.split("-->", 1)[0]
@@ -387,37 +320,3 @@ def _is_order(text: str, at: int) -> bool:
     return bool(
         re.search(r"(?:^|[.!?:;\n>)\]]\s*|\b(?:first|please|must|then|also|always|and|to|should|you)\s+)$", before)
     )
-
-
-def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Tools that a text names and that no list has."""
-    values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
-    known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
-    for tool in tools:
-        own = {_plain(one.name) for one in tool.arguments}
-        names: list[str] = []
-        for _, text in _prose(tool):
-            for found in _USES.finditer(text):
-                name = next(one for one in found.groups() if one)
-                if _plain(name) not in known and _plain(name) not in own:
-                    names.append(name)
-        if names:
-            yield (
-                tool,
-                Hit(
-                    "RC706",
-                    f"names a tool that is not on the list: {join_names(names)}",
-                    "name a tool that exists, or describe what is meant",
-                    tool.at("description"),
-                ),
-            )
-
-
-def _endings(name: str) -> Iterator[str]:
-    """A name, and what is left of it without its first words: a server's prefix may be left out."""
-    pieces = name.split("_", _MOST_PIECES)
-    return ("_".join(pieces[at:]) for at in range(len(pieces)))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W-]+", "_", name).lower()

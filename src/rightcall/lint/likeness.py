@@ -16,7 +16,7 @@ from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, join_names, quote_name, word_set
+from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
 
 _VERBS = (
     "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
@@ -24,6 +24,15 @@ _VERBS = (
     "check verify validate"
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
+_NEAR_VERBS = (
+    "set update change modify edit adjust alter amend revise|cancel kill abort stop terminate halt end interrupt|"
+    "find search lookup query|start run launch begin trigger execute|send post submit deliver|save store write put|"
+    "copy duplicate clone|generate create make build produce|calculate compute|book reserve|pause suspend hold|"
+    "resume continue restart|approve accept confirm|reject decline deny refuse|delete remove discard drop|"
+    "close finish complete resolve|describe explain|get read show view load|assign allocate"
+)
+_NEAR_VERB: Final = [word_set(line) for line in _NEAR_VERBS.split("|")]
+"""Verbs that tell two tools apart only where the tools take different arguments."""
 _SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _SAME_THING: Final = [
     word_set(line)
@@ -78,6 +87,15 @@ _EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("qua
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
 """Names that no description mends: a model writes the name of the value."""
+_ANY_VALUE: Final = word_set("data value input info object obj item param content thing entity")
+_IS_ID: Final = re.compile(
+    r"\W*(?:unique )?(?:(?:ID|identifier|number|name) of (?:new |given |existing |unique )?([a-z]+)|"
+    r"([a-z]+)(?:'s)? (?:ID|identifier)\b)",
+    re.IGNORECASE,
+)
+"""Described as the ID of something: then it has a name. In a bare text."""
+_PAIRED: Final = word_set("key field type name property attribute by kind column")
+"""What a `value` stands beside."""
 _COORDINATES: Final = word_set("x y z w h r g b a n i j k t p e v")
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _MOST_PAIRS = 400
@@ -268,12 +286,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         return
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
     described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
-    if says_nothing(name) and name.isascii():
+    unnamed = _is_unnamed(argument)
+    if (unnamed or says_nothing(name) or _EMPTY.fullmatch(name.lower())) and name.isascii():
         lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
         )  # fmt: skip
-        empty = _EMPTY.fullmatch(name.lower()) is not None
+        empty = unnamed or _EMPTY.fullmatch(name.lower()) is not None
         if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
@@ -295,6 +314,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
     long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
+    long = long or _short_for_told(name, told_of)
     if long is not None:
         yield Hit(
             "RC113",
@@ -302,6 +322,38 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"rename it to {quote_name(long)}",
             argument.path,
         )
+
+
+def _is_unnamed(argument: Argument) -> bool:
+    """Whether the name could be that of anything, and the text says whose ID the value is."""
+    name = argument.name.lower()
+    if argument.kind != "string" or (name not in _ANY_VALUE and not (len(name) == 1 and name != "q")):
+        return False
+    found = _IS_ID.match(bare(argument.description[:200]))
+    paired = not _PAIRED.isdisjoint(one.lower() for one in argument.siblings)
+    return found is not None and (found[1] or found[2]).lower() != name and not paired
+
+
+def _short_for_told(name: str, words: Sequence[str]) -> str | None:
+    """The word near the beginning of a text that a name of a few letters is short for: `br` or `brt` for `brightness`,
+    `sev` for `severity`."""
+    if not re.fullmatch(r"[a-z]{2,4}", name) or name in _KNOWN | _COMPARES or is_word(name):
+        return None
+    initials = "".join(word[0] for word in words[:_NEAR])
+    told = (word for word in words[:_NEAR] if len(word) > max(_LONG_WORD, len(name) + 1) and _shortens(name, word))
+    return next(told, None) if name[:2] not in initials else None
+
+
+def _shortens(name: str, word: str) -> bool:
+    """Whether a name is the beginning of a word, or of its consonants: the first two, and the rest behind them."""
+    consonants = _VOWEL.sub("", word)
+    return word.startswith(name) or (
+        consonants.startswith(name[:2]) and all(letter in consonants[2:] for letter in name[2:])
+    )
+
+
+_NEAR, _LONG_WORD = 6, 4
+_COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps")
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:
@@ -370,7 +422,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     found: dict[str, list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
-        why = resemblance(one.name, other.name)
+        why = resemblance(one.name, other.name) or _overlap(one, other)
         if why is not None:
             found.setdefault(why, []).append((one, other))
     remedy = "name the difference, or make one tool of both"
@@ -409,16 +461,20 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return "differ only in singular and plural"
-    if _bare(mine) == _bare(theirs):
+    if _telling_words(mine) == _telling_words(theirs):
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
+    if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
+        longer, shorter = sorted((mine, theirs), key=len, reverse=True)
+        if longer[2:] == shorter[1:]:
+            return "mean the same"
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
 
 
-def _bare(words: tuple[str, ...]) -> tuple[str, ...]:
+def _telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """Without the words that say little. `approve_all` and `reply_all_to` say another thing than without `all`."""
     last = len(words) - 1
     return tuple(
@@ -435,7 +491,7 @@ def _british(word: str) -> str:
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
     kept = words
-    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit()):
+    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit() or re.fullmatch(r"v\d+", kept[-1])):
         kept = kept[:-1]
     return kept
 
@@ -448,6 +504,50 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     if pairs == [(mine[-1], theirs[-1])] and mine[0] != singular(mine[0]):
         return False  # `pods_run`, `pods_exec`: what is done comes last, with words of the trade
     return len(pairs) == 1 and any(set(pairs[0]) <= group for group in (*_SAME_VERB, *_SAME_THING))
+
+
+def _overlap(one: ToolView, other: ToolView) -> str | None:
+    """Why two tools are taken for each other that take the same arguments and differ by their verb alone."""
+    mine, theirs = words_of(one.name), words_of(other.name)
+    if len(mine) != len(theirs) or len(mine) < 2 or opposed(one.name, other.name):
+        return None
+    apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
+    if len(apart) != 1 or not _take_the_same(one, other):
+        return None
+    if mine[-1] == apart[0][0]:
+        return "do nearly the same" if {*apart[0]} <= _FACTS else None
+    if any({*apart[0]} <= group for group in _NEAR_VERB):
+        return "do nearly the same"
+    return "do the same by their descriptions" if _tells_verb_of(other, one, apart[0]) else None
+
+
+_FACTS: Final = word_set("info information details detail data")
+
+
+def _take_the_same(one: ToolView, other: ToolView) -> bool:
+    """Whether half of the arguments are the same, two at least or all, and as many must be given."""
+    mine, theirs = ({joined(argument.name) for argument in tool.top} for tool in (one, other))
+    needed = [sum(argument.required for argument in tool.top) for tool in (one, other)]
+    shared = mine & theirs
+    return needed[0] == needed[1] and (
+        mine == theirs != set() or (len(shared) > 1 and 2 * len(shared) >= len(mine | theirs))
+    )
+
+
+def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bool:
+    """Whether both descriptions begin with the verb of one of the names, the other name's verb is in no first sentence,
+    and none names the other tool."""
+    texts = [tool.description[:200].lower() for tool in (one, other)]
+    begins = {next(iter(words_of(text)), "").removesuffix("s") for text in texts}
+    told = [verb for verb in verbs if any(verb.removesuffix("s") in text.split(".")[0] for text in texts)]
+    same = {joined(argument.name) for argument in one.top} == {joined(argument.name) for argument in other.top}
+    return (
+        same
+        and len(begins) == len(told) == 1
+        and begins == {told[0].removesuffix("s")}
+        and one.name not in other.description
+        and other.name not in one.description
+    )
 
 
 def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -501,4 +601,4 @@ def _style(name: str) -> str:
         return "snake_case"
     if "-" in name and "_" not in name:
         return "kebab-case"
-    return "camelCase" if "_" not in name and "-" not in name else ""
+    return "camelCase" if name.isalnum() else ""

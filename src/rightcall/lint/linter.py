@@ -16,10 +16,12 @@ from rightcall.lint import (
     injection,
     likeness,
     lists,
+    mentions,
     pairs,
     prose,
     providers,
     schemas,
+    spelling,
     steering,
     wording,
 )
@@ -28,13 +30,14 @@ from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules
 
 _TOOLS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}), (schemas, {"RC4"}), (lists, {"RC6"}),
-    (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (hints, {"RC8"}), (changing, {"RC9"}),
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
+    (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (hints, {"RC8"}),
+    (changing, {"RC9"}),
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}),
-    (injection, {"RC7"}), (steering, {"RC1", "RC7"}),
+    (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
 )  # fmt: skip
 
 
@@ -79,6 +82,8 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
             number = tool.number if tool is not None else -1
             place = lines.line(path)
             found.append(Finding(hit.rule, name, hit.message, hit.remedy, path, document.source, place, number))
+    renamed = {one.path[-1:] for one in found if one.rule == "RC122"}
+    found = [one for one in found if one.rule != "RC113" or one.path[-1:] not in renamed]  # one name is proposed
     found.sort(key=lambda one: (one.number, -rank_of(rules[one.rule].severity), one.line, one.rule))
     return list(dict.fromkeys(found))
 

@@ -20,7 +20,7 @@ VERY_MANY_TOOLS: Final = 80
 MOST_TOOLS: Final = 128
 LONG_DESCRIPTION: Final = 800
 """Tokens of the description of a tool from which on it is told."""
-_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 4, 60, 400
+_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 150
 """Tools that share a text, its tokens, and what it costs to repeat it, from which on it is told."""
 
 
@@ -69,11 +69,13 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
 
 
 def _repeated(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """The same sentences in the descriptions of many tools."""
+    """The same sentences in the descriptions of many tools. Those that tell of an argument belong to each of them."""
     users: dict[str, list[ToolView]] = {}
     for tool in tools:
+        own = {one.name for one in tool.top}
         for piece in dict.fromkeys(re.split(r"\n+|(?<=[.!?])\s+", tool.description)):
-            if len(piece) >= _SHORTEST_PIECE:
+            told = _OF_ARGUMENT.match(piece)
+            if len(piece) >= _SHORTEST_PIECE and (told is None or told[1] not in own):
                 users.setdefault(piece.strip(), []).append(tool)
     shared: dict[tuple[int, ...], list[str]] = {}
     for piece, those in users.items():
@@ -90,6 +92,8 @@ def _repeated(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]
 
 
 _SHORTEST_PIECE: Final = 24
+_OF_ARGUMENT: Final = re.compile(r"\W*(\w+)[^\n:]{0,40}:")
+"""`region (optional): …`"""
 
 
 def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:

@@ -15,7 +15,7 @@ from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.samples import shown_numbers, shown_texts
 
 MOST_DESCRIPTION: Final = 8_000
@@ -23,33 +23,43 @@ MOST_DESCRIPTION: Final = 8_000
 
 # ── ranges ──
 
-_NUMBER = r"`?(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)`?"
+_NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)"
 _BETWEEN: Final = re.compile(
-    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|\b(?:from|range:?|range of|values?:?) {_NUMBER}\s?(?:to|-|–|"
-    rf"\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
-    rf"(?:^|[.;,]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=\s*(?:[.;]?\s*$|\.\s))",
+    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
+    rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give) {_NUMBER}"
+    rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
+    rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
+    r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s))",
     re.IGNORECASE,
 )
 _CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
 """What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
+_MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat most|\bup to|\bno more than|"
-    rf"\bnot (?:be )?(?:more|greater|larger) than|"
-    rf"\bcannot exceed|\bmust not exceed|\bless than or equal to|<=|≤)\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))",
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|"
+    rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
+    r"\b(?:highest|largest|greatest)(?: value| number)?(?: allowed| possible)? is|"
+    r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bless than or equal to|<=|≤)"
+    rf"\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))|"
+    rf"\b(?:values?|numbers?|anything) (?:{_MORE}|above|over|beyond) {_NUMBER} (?:is|are) (?:refused|rejected|invalid|"
+    r"not allowed|not accepted|an error)\b",
     re.IGNORECASE,
 )
 _UPPER_BEHIND: Final = re.compile(
-    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at most|or fewer|or less|maximum|max)\s*(?:[.,;)]|$))", re.IGNORECASE
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at most|or fewer|or less|maximum|max|is (?:maximum|max|limit|highest))"
+    r"\s*(?:[.,;)]|$))",
+    re.IGNORECASE,
 )
 """`200 characters at most`"""
 _LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|\bgreater than or equal to|>=|"
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|"
+    rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
     re.IGNORECASE,
 )
 _POSITIVE: Final = re.compile(
-    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|\bmust be (?:> ?0|"
-    r"non-negative)|\bnon-negative (?:integer|number)\b",
+    r"\bmust be (?:a )?positive\b|\bpositive (?:integer|number)\b|\bgreater than (?:0|zero)\b|"
+    r"\b(?:not|never) be negative\b|\bmust be (?:> ?0|non-negative)|\bnon-negative (?:integer|number)\b",
     re.IGNORECASE,
 )
 _UNIT_WORD: Final = re.compile(
@@ -59,7 +69,49 @@ _UNIT_WORD: Final = re.compile(
 )
 
 
+_WORDS_TEXT = "zero one two three four five six seven eight nine ten"
+_DIGITS: Final = {word: str(number) for number, word in enumerate(_WORDS_TEXT.split())}
+_ANY_WORD = "|".join(_DIGITS)
+_BETWEEN_WORDS: Final = re.compile(
+    rf"\b({_ANY_WORD}|\d+) (?:to|through|thru|up to|and) ({_ANY_WORD}|\d+)\b", re.IGNORECASE
+)
+_MEANING: Final = re.compile(r"(?<=\d)\s?\((?![^()]*\d)[^()\n]{1,60}\)(?=\s?(?:to|and|through|up to|-|–|\.\.|[.,;]|$))")
+"""`0 (off) to 100 (full)`: what a number means."""
+_LEGEND: Final = re.compile(
+    r"(?<![\w.])(\d{1,6})\s?=\s?[A-Za-z][\w -]{1,30}?(?:…|\.\.\.|\.\.|,|;| to| and|[ -]{2,3})\s*"
+    r"(\d{1,6})\s?=\s?(?=[A-Za-z])"
+)
+_EXPLAINED: Final = re.compile(r"\d\s?=\s?[A-Za-z]")
+_IS_INSIDE: Final = re.compile(rf"{_NUMBER}\s?(?:<=|≤)\s?[A-Za-z_]\w{{0,40}}\s?(?:<=|≤)\s?{_NUMBER}")
+
+
+def _flat(text: str) -> str:
+    """A text in which ranges are written one way: without marks and articles, in digits, and without what a number
+    means."""
+    text = _MEANING.sub("", bare(text)).replace("up to and including", "up to")
+    text = _IS_INSIDE.sub(r"from \1 to \2", text)
+    if len(_EXPLAINED.findall(text)) == 2:
+        text = _LEGEND.sub(_from_legend, text)
+    return _BETWEEN_WORDS.sub(_in_digits, text)
+
+
+def _from_legend(found: re.Match[str]) -> str:
+    """`0 = off … 100 = full` is a range, `0 = off, 1 = on` a list."""
+    apart = int(found[2]) - int(found[1])
+    return f"from {found[1]} to {found[2]} " if apart > _LEAST_SPAN else found[0]
+
+
+_LEAST_SPAN = 2
+
+
+def _in_digits(found: re.Match[str]) -> str:
+    low, high = (_DIGITS.get(found[at].lower(), found[at]) for at in (1, 2))
+    joins = "and" if " and " in found[0].lower() else "to"
+    return f"{low} {joins} {high}"
+
+
 def find_range(argument: Argument, text: str) -> Iterator[Hit]:
+    text = _flat(text)
     low, high, positive = _told_bounds(argument, text)
     if low is None and high is None and not positive:
         return
@@ -71,7 +123,7 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
     wrong = (high is not None and has_high is not None and _differs(high, has_high, schema, highs)) or (
         low is not None and has_low is not None and _differs(low, has_low, schema, lows)
     )
-    if wrong and (re.search(r"\b(?:if|when|or)\b", text) or _is_fraction(text, has_high)):
+    if wrong and (_is_told_apart(argument, text, (has_low, has_high)) or _is_fraction(text, has_high)):
         return
     if wrong:
         yield Hit(
@@ -98,6 +150,23 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
         )
 
 
+def _is_told_apart(argument: Argument, text: str, given: tuple[float | None, ...]) -> bool:
+    """Whether the bounds of the schema are told as well, or every other bound is one of a single case."""
+    numbers = {_float(one) for one in re.findall(rf"(?<![\w.,-]){_NUMBER}", text)}
+    if any(one in numbers and one not in (0, 1) for one in given):
+        return True
+    always = "; ".join(one for one in _CLAUSES.split(text) if not _IN_ONE_CASE.search(one) or _LEFT_OUT.search(one))
+    low, high, _ = _told_bounds(argument, _LEFT_OUT.sub(" ", always))
+    return low is None and high is None
+
+
+_CLAUSES: Final = re.compile(r"[.;](?:\s+|$)|\n|(?<=\w)\s(?=\()|,\s(?=or\b)")
+_IN_ONE_CASE: Final = re.compile(r"\b(?:if|when|or|for)\b", re.IGNORECASE)
+_LEFT_OUT: Final = re.compile(
+    r"\(?\b(?:\d+,? )?(?:by default )?(?:if|when) (?:it is |not |left |omitted|nothing|none|absent|missing|unset)"
+    r"(?:given|set|specified|provided|out|empty|blank)?\b[^.;,\n]{0,20}",
+    re.IGNORECASE,
+)
 _PERCENT: Final = re.compile(r"\bpercent(?:age)?\b|%", re.IGNORECASE)
 _FRACTION: Final = re.compile(r"\b(?:fraction|ratio|decimals?|proportion)\b", re.IGNORECASE)
 
@@ -156,7 +225,7 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
     if kind in ("string", "array") and _MAY_BE_EMPTY.search(text):
         low = None
     told = _POSITIVE.search(text) if kind in ("integer", "number") else None
-    return low, high, "" if told is None else "0" if "non-negative" in told[0].lower() else "1"
+    return low, high, "" if told is None else "0" if "negative" in told[0].lower() else "1"
 
 
 _ADVISES: Final = re.compile(
@@ -179,7 +248,7 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
     """The bound of the schema where the text tells it too: then another may be one of something else ("up to 20 on each
     page, at most 500 pages"). Otherwise the first that is told."""
     told = [
-        _float(one[1])
+        _float(next(number for number in one.groups() if number))
         for one in (*pattern.finditer(text), *(_UPPER_BEHIND.finditer(text) if side else ()))
         if _bounds(argument, text, one) and not _is_advice(text, one)
     ]
@@ -216,6 +285,10 @@ def _is_of_one_kind(argument: Argument, before: str) -> bool:
     return any(word not in known for word in words_of(found[1]))
 
 
+_EARLY = 120
+"""Characters from the beginning of a text that are about the list as a whole."""
+
+
 def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
@@ -224,6 +297,8 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
         return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":
         return word.startswith(("char", "letter"))
+    if kind == "array" and not word and re.match(r"\s*(?:[.,;)]|$)", text[found.end() :]):
+        return found.end() < _EARLY and "each" not in text[: found.end()]  # `Tags, at most 5.`
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
@@ -304,7 +379,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     words = words_of(argument.name)
     for units in _UNITS:
         last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
-        named = {units[last]} if last in units and len(last) > 1 else set[str]()
+        named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
         told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
         if named and told and not named & told:
             yield Hit(

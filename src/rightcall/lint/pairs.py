@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, singular, words_of
+from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
@@ -28,7 +29,7 @@ _FULL_TEXT = (
     "param=parameter arg=argument lang=language pkg=package db=database qty=quantity amt=amount attr=attribute "
     "app=application proj=project usr=user pwd=password dest=destination dst=destination src=source col=column "
     "max=maximum min=minimum coord=coordinate dept=department info=information spec=specification var=variable "
-    "txn=transaction curr=currency q=query subj=subject"
+    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number"
 )
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 
@@ -60,23 +61,45 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
 # ── one thing, in two tools ──
 
 _OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
-_TELLING, _TELLING_SHORT = 4, 2
-"""Words of a description that can be compared; fewer will do where one name is short for the other."""
+_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 2, 5
+"""Words of a description that can be compared; fewer will do where one name is short for the other, and more are needed
+where the names have nothing in common."""
+_USUAL, _TELLING_ALONE = 2, 8
+"""Tools that use a name from which on it is the usual one, whatever the other is; one is enough for a longer text."""
 _Told = tuple[tuple[str, ...], ToolView]
+_Texts = dict[tuple[tuple[str, ...], str, tuple[str, ...]], dict[str, list[ToolView]]]
+"""By the words of a description, its type and its form: each name, and the tools that use it."""
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """One thing that two tools describe in the same words and call by different names."""
     users: dict[tuple[str, str], list[_Told]] = {}
+    texts: _Texts = {}
     for tool in tools[:_MOST_TOOLS]:
         for one in tool.top:
             words = tuple(map(_full, words_of(one.description[:400])))
             if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
+            if len(words) >= _TELLING_LONG and one.kind:
+                form = tuple(str(one.schema.get(keyword)) for keyword in ("pattern", "format", "enum"))
+                texts.setdefault((words, one.kind, form), {}).setdefault(one.name, []).append(tool)
+    told: set[str] = set()
+    for tool, hit in chain(_told_in_one_way(users), _described_alike(texts)):
+        told.add(str(hit.path[-1]))
+        yield tool, hit
+    yield from _described_as(tools[:_MOST_TOOLS], told)
+
+
+def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
+
+
+def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
+    for (words, *_), names in texts.items():
+        yield from _told_alike(names, _USUAL if len(words) < _TELLING_ALONE else 1)
 
 
 def _called_otherwise(
@@ -88,11 +111,78 @@ def _called_otherwise(
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
         other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)
         if other is not None:
-            yield tool, Hit(
-                "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
-                f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
-            )  # fmt: skip
+            yield tool, _other_name(tool, name, usual, other)
             return
+
+
+def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Names of one type and one long text, word for word: the one that most tools use, and the others."""
+    usual, users = max(names.items(), key=lambda item: len(item[1]))
+    if len(users) < least:
+        return
+    for name, tools in names.items():
+        if name == usual or _may_be_one(name, usual) or joined(name) == joined(usual) or _are_two(name, usual):
+            continue
+        if not any(one.name == name for tool in users for one in tool.top) and not any(
+            one.name == usual for tool in tools for one in tool.top
+        ):
+            yield tools[0], _other_name(tools[0], name, usual, users[0])
+
+
+def _are_two(name: str, usual: str) -> bool:
+    """Whether names say that a text was copied to another thing: `pod_name` and `node_name`, `from_id` and `to_id`."""
+    mine, theirs = words_of(name), words_of(usual)
+    sided = any(one in pair for pair in _SIDES for one in {*mine} ^ {*theirs})
+    same_head = len(mine) > 1 and len(theirs) > 1 and mine[-1] == theirs[-1]
+    number = [*map(singular, mine)] == [*map(singular, theirs)]
+    shorter, longer = sorted((mine, theirs), key=len)
+    if longer[-len(shorter) :] == shorter or {*mine} ^ {*theirs} <= _IDS:
+        return True
+    return opposed(name, usual) or sided or same_head or number or not _DOES.isdisjoint({*mine} ^ {*theirs})
+
+
+def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
+    return Hit(
+        "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
+        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
+    )  # fmt: skip
+
+
+def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`cust_no`, described as `ID of the customer`, where other tools have a `customer_id`."""
+    known: dict[tuple[frozenset[str], str], list[tuple[str, ToolView]]] = {}
+    for tool in tools:
+        for one in tool.top:
+            if len(words_of(one.name)) > 1:
+                known.setdefault((frozenset(words_of(one.name)), one.kind), []).append((one.name, tool))
+    for tool in tools:
+        own = {one.name for one in tool.top}
+        for one in tool.top:
+            head = re.split(r"[,.;:(\n]| (?:as|that|which|to|in|from|with|whose|such)\b", one.description[:80])[0]
+            words = frozenset(words_of(head)) - _SMALL
+            mine = frozenset(words_of(one.name))
+            found = known.get((words, one.kind), [])
+            others = [(name, other) for name, other in found if other is not tool]
+            if not others or not mine or one.name in told or {name for name, _ in found} & own or mine & words - _KINDS:
+                continue
+            name, other = others[0]
+            if words_of(one.name)[-1] in _KINDS and _mean_the_same(mine, words) and not _are_two(one.name, name):
+                told.add(one.name)
+                yield tool, _other_name(tool, one.name, name, other)
+
+
+def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Each word of the one that is no kind of value has one in the other that means the same."""
+    left, right = ({_FULL.get(word, word) for word in words - _KINDS} for words in (mine, theirs))
+    return bool(left) and all(
+        any(one == other or same_meaning(one, other) or {one, other} in _TWINS for other in right) for one in left
+    )
+
+
+_TWINS: Final = [{*pair.split("/")} for pair in ["customer/client", "supplier/vendor", "employee/staff", "car/vehicle"]]
+_IDS: Final = word_set("id uid uuid guid gid")
+_SMALL: Final = word_set("the a an of for this unique new existing given")
+_KINDS: Final = word_set("id ids number no code key name")
 
 
 _DOES: Final = word_set("add remove set unset include exclude delete new old")

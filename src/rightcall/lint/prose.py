@@ -6,37 +6,38 @@ Whatever stands behind `e.g.` or `such as` is an example and promises nothing. T
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rightcall.base.text import escaped, render_json
-from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import singular, words_of
+from rightcall.base.text import render_json
+from rightcall.catalog.tidy import as_list
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.addresses import find_address
-from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in, headed_choices, is_example
+from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
-from rightcall.lint.forms import IS_CASE, find_form, is_free
+from rightcall.lint.enums import IS_SEVERAL, choices_of, find_choices, find_numbered, is_nullable, mistyped
+from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
+from rightcall.lint.forms import IS_CASE, find_form
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
-from rightcall.lint.samples import given_values
+from rightcall.lint.packed import find_packed
+from rightcall.lint.shown import find_shown
 
 # ── one argument ──
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
-    yield from _chosen_of(tool)
-    yield from _headed(tool)
+    yield from choices_of(tool)
     for argument in tool.arguments:
         text = argument.description[:MOST_TEXT]
         if text:
-            yield from _choices(argument, text, tool)
-            yield from _numbered(argument, text)
+            yield from find_choices(argument, text, tool)
+            yield from find_numbered(argument, text)
             forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
             yield from forms
             yield from find_range(argument, text)
+            yield from find_shown(argument, text)
             yield from _default(argument, text, tool)
             yield from _type(argument, text)
             yield from _required(argument, _head(text), tool)
@@ -51,61 +52,6 @@ def check(tool: ToolView) -> Iterator[Hit]:
             )
 
 
-_ONE_OF = (
-    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
-    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
-    r"(?:must be|can be|may be|should be|is either|is)\s+(?:either )?"
-    r"(?=[`'\"]|[\w-]+(?:, [\w-]+){{1,19}},? or [\w-]+[.;\n]))"
-)
-
-
-_MAY_CHOOSE: Final = re.compile(r"\bone of\b|\b(?:be|is|either) (?:[`'\"]|[\w-]+, )")
-
-
-_IS_SO: Final = re.compile(r"\bis\s+$", re.IGNORECASE)
-"""What inside of a sentence may be a condition: `orders whose status is 'paid'`."""
-_BEGINS: Final = re.compile(r"(?:^|[.;:(\n])\s{0,9}(?:the )?$", re.IGNORECASE)
-
-
-def _chosen_of(tool: ToolView) -> Iterator[Hit]:
-    """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
-    text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if _MAY_CHOOSE.search(text) else ():
-        name = re.escape(argument.name).replace("_", "[_ ]")
-        places = re.finditer(_ONE_OF.format(name), f"{text}\n", re.IGNORECASE)
-        found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
-        if found is not None and not choices_in(argument.description, argument.name):
-            yield from _choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
-
-
-def _headed(tool: ToolView) -> Iterator[Hit]:
-    """`Supported report types:` in the description of the tool, for the argument `report_type`."""
-    for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
-        meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
-        meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
-        if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
-            yield from _choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
-
-
-_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is)\s?[A-Za-z]")
-
-
-def _numbered(argument: Argument, text: str) -> Iterator[Hit]:
-    """`1 = low, 2 = high`: numbers that stand for something."""
-    bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
-    if argument.kind not in ("integer", "number") or bound:
-        return
-    told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
-    numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
-    if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
-        yield Hit(
-            "RC301",
-            f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
-            f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
-            argument.path,
-        )
-
-
 def _head(text: str) -> str:
     """What a text says of the value itself: lists of its parts, and examples, come in later lines."""
     head = text.strip().split("\n", 1)[0]
@@ -116,85 +62,6 @@ def _head(text: str) -> str:
     )
 
 
-def _unlisted(text: str) -> str:
-    """A text without the lines that tell of one value each."""
-    return re.sub(r"(?m)^[ \t]*(?:[-*•]|\d[.)])[ \t].*$", "", text)
-
-
-def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolView) -> bool:
-    """Whether a list tells when the argument counts: `action='add' or 'remove'`, or has the choices of another one."""
-    before = re.search(r"(\w+)\s?={1,2}\s?[`'\"]?$", text[: text.find(values[0])])
-    if before is not None and before[1] in (*argument.siblings, *(one.name for one in tool.top)):
-        return True
-    lowered = {value.lower() for value in values}
-    return any(
-        lowered <= {str(one).lower() for one in as_list(other.schema.get("enum"))}
-        for other in tool.arguments
-        if other.name != argument.name
-    )
-
-
-def _choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
-    schema = argument.item if argument.kind == "array" else argument.schema
-    listed = as_list(schema.get("enum"))
-    found = choices_in(text, argument.name, chosen=bool(listed))
-    titled = all(value[:1].isupper() for value in found)
-    values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
-    lowered = {value.lower() for value in values}
-    if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
-        return
-    if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
-        return
-    if lowered <= {"true", "false", "yes", "no"}:
-        case = IS_CASE.search(text[: text.lower().find("true")])
-        if lowered == {"true", "false"} and argument.kind == "string" and is_free(argument) and case is None:
-            yield _mistyped(argument, "text", "true or false", "boolean")
-        return
-    if is_free(argument):
-        if words_of(argument.name)[-1:] == ("id",) and re.search(
-            r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
-        ):
-            return  # said of what it points to: `orders must be 'paid'`
-        if argument.name.lower() in lowered or (argument.kind == "string" and _IS_SEVERAL.search(_unlisted(text))):
-            return
-        shown = [one for one in given_values(argument) if isinstance(one, str) and one]
-        if any(one.lower() not in lowered for one in shown) or IS_CASE.search(text[: text.find(values[0])]):
-            return
-        yield Hit(
-            "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
-                     f"{quote_text(', '.join(values))}",
-            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
-            argument.path,
-        )  # fmt: skip
-    elif listed and all(isinstance(one, str) for one in listed):
-        known = {one.lower() for one in listed}
-        strange = [value for value in values if value.lower() not in known]
-        quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
-        told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
-        if strange and len(strange) * 2 <= len(values) and not told_before:
-            yield Hit(
-                "RC310",
-                f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
-                "make them the same",
-                argument.path,
-            )
-
-
-def _place_of_enum(argument: Argument) -> str:
-    """Where `enum` belongs, so that `null` and lists stay valid."""
-    if argument.kind == "array":
-        return " to `items`"
-    if "anyOf" in argument.part or "oneOf" in argument.part:
-        return " beside its `type: string`"
-    return ", with null in it" if _is_nullable(argument) else ""
-
-
-_IS_SEVERAL: Final = re.compile(
-    r"\b(?:comma|semicolon|space|pipe|newline)s?[- ](?:separated|delimited)\b|\bseparated by\b|\bmultiple values\b|"
-    r"\bone or more\b|\blist of\b|\bcombin(?:e|ed|ation)\b",
-    re.IGNORECASE,
-)
-"""A text in which several values may be."""
 # ── defaults ──
 
 _DEFAULT: Final = re.compile(
@@ -276,7 +143,7 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     shown = render_json(told, 60)
     if "default" not in argument.part and "default" not in argument.schema:
-        if argument.required and not tool.is_strict and not _is_nullable(argument):
+        if argument.required and not tool.is_strict and not is_nullable(argument):
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is required, and the text gives a default",
@@ -334,31 +201,26 @@ _IS_FLAG: Final = re.compile(
     r"\(true/false\)|\([`'\"]?true[`'\"]? or [`'\"]?false[`'\"]?\))",
     re.IGNORECASE,
 )
+_CHOICE = r"\s?(?:/|\||,|,? or\b|,? and\b)\s?"
+_BEHIND = r"(?=\s*(?:[.,;)?]|$|\n))(?!\s*,?\s*(?:or|and)\b)"
+_YES_OR_NO: Final = re.compile(
+    rf"(?:^|(?<=[\s(:,?=]))(?<![/|,] )(?<!or )(?:yes{_CHOICE}no|y{_CHOICE}n|true{_CHOICE}false){_BEHIND}|"
+    rf"(?:^\W*|[(:=] ?)on{_CHOICE}off{_BEHIND}|"
+    r"(?:^|(?<=[\s(:,]))(?:yes|y|true)(?: if| to| for| when|,? when| =)\b[^.\n]{2,80}[\s,;](?:no|n|false)"
+    r"(?: otherwise| if| to| for| when| =|(?=\s*(?:[.;)]|$)))|"
+    r"\b1 (?:if|when)\b[^.\n]{2,60}\b0 (?:if|when|otherwise)\b|"
+    r"\b1 (?:for|=|means|is) (?:yes|true|on)\b[^.\n]{1,20}\b0 (?:for|=|means|is) (?:no|false|off)\b|"
+    r"\b(?:write|pass|give|enter|say) (?:yes|y) (?:if|for|to)\b[^.\n]{2,80}\b(?:else|otherwise) (?:no|n)\b",
+    re.IGNORECASE,
+)
+"""In a bare text."""
 _IS_LIST: Final = re.compile(
     r"\bcomma[- ](?:separated|delimited)\b|\bseparated by commas\b|\bsemicolon[- ]separated\b|\bJSON[- ](?:string|"
     r"encoded|array|object|formatted)\b|\bstringified\b|\bserialized JSON\b",
     re.IGNORECASE,
 )
-_IN_JSON: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:JSON[- ](?:encoded |formatted )?(?:array|object|list|"
-    r"string)\b(?! (?:path|pointer|schema))|stringified JSON\b|(?:array|list|object|map|dictionary)\b"
-    r"[^.;\n]{0,60}\bas (?:an? )?(?:JSON|stringified|JSON[- ]encoded)\b)",
-    re.IGNORECASE,
-)
-"""The text begins with it: the whole value is a list or an object, packed into a text."""
-_SEPARATED: Final = re.compile(
-    r"\W*(?:\(?optional\)?[:,.]? )?(?:an? |the )?(?:(?:comma|semicolon)[- ](?:separated|delimited) (?:list|string|"
-    r"names|ids|values|tags|keys)\b|(?:list|names|ids|values|tags|keys)\b[^.;(\n]{0,40}(?:, | \(|"
-    r" )(?:comma[- ]separated|separated by commas)\b)",
-    re.IGNORECASE,
-)
-_SINGLE_TOO: Final = re.compile(
-    r"\bor (?:an? )?(?:single|one|'all'|\"all\"|`all`|\*)|\bsingle\b|\bone or more\b|"
-    r"\b(?:raw|verbatim|as it is|as[- ]is)\b",
-    re.IGNORECASE,
-)
 _IS_TEXT: Final = re.compile(
-    r"\W*(?:the |a )?(?:full |first |last |display )?(?:name|title|text|description|e-?mail(?: address)?|url|path|"
+    r"\W*(?:the |a )?(?:full |first |last |display )?(?:names?|title|text|description|e-?mail(?: address)?|url|path|"
     r"address) (?:of|for|to)\b",
     re.IGNORECASE,
 )
@@ -366,7 +228,7 @@ _AS_TEXT: Final = re.compile(r"\bas (?:a )?(?:string|text)\b|\((?:a )?string\b",
 _COUNTS: Final = word_set(
     "count counts limit page pages offset skip top max maximum min minimum num number per results rows items days "
     "hours minutes seconds weeks months years age retries attempts copies people guests nights persons seats index "
-    "position depth width height length port"
+    "position depth width height length port times"
 )
 """Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
 _IS_WHOLE: Final = re.compile(
@@ -378,7 +240,7 @@ _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]se
 def _type(argument: Argument, text: str) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
-    packed = _packed(argument, text) if kind == "string" and plain else None
+    packed = find_packed(argument, text) if kind == "string" and plain else None
     if packed is not None:
         yield packed
     elif kind == "string" and plain:
@@ -387,15 +249,15 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
         if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
-            yield _mistyped(argument, "text", "a number", "integer")
-        elif _IS_FLAG.match(text) and not _others(argument, text) and not _IS_SEVERAL.search(text):
-            yield _mistyped(argument, "text", "true or false", "boolean")
+            yield mistyped(argument, "text", "a number", "integer")
+        elif _is_flag(text) and not _others(argument, text) and not IS_SEVERAL.search(text):
+            yield mistyped(argument, "text", "true or false", "boolean")
         elif (
             _LISTED.match(text)
             and not _IS_LIST.search(text)
             and not re.search(r"\bline|newline|space|JSON|\b(?:pipe|tab|bar)[- ]", text)
         ):
-            yield _mistyped(argument, "text", "a list", "array")
+            yield mistyped(argument, "text", "a list", "array")
     elif kind == "array" and _AS_LIST.search(text) and not re.search(r"\b(?:or|each|also|items?)\b", text):
         yield _mistold(argument, "a list", "text with commas")
     elif kind in ("array", "object") and _AS_JSON.match(text) and not re.search(r"\b(?:or|each|also)\b", text):
@@ -405,27 +267,21 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         and re.match(r"\W*(?:an? |the )?(?:list|array) of\b(?! (?:key|name|pairs))", text, re.I)
         and ("properties" not in argument.schema and "additionalProperties" not in argument.schema)
     ):
-        yield _mistyped(argument, "an object", "a list", "array")
+        yield mistyped(argument, "an object", "a list", "array")
     elif kind in ("integer", "number", "boolean") and _LISTED.match(text):
-        yield _mistyped(argument, _A_KIND[kind], "a list", "array")
+        yield mistyped(argument, _A_KIND[kind], "a list", "array")
     elif kind in ("integer", "number", "boolean") and _IS_TEXT.match(text):
-        yield _mistyped(argument, _A_KIND[kind], "text", "string")
+        yield mistyped(argument, _A_KIND[kind], "text", "string")
     elif kind in ("integer", "number") and _IS_FLAG.match(text):
-        yield _mistyped(argument, _A_KIND[kind], "true or false", "boolean")
+        yield mistyped(argument, _A_KIND[kind], "true or false", "boolean")
     elif kind == "boolean" and _IS_NUMBER.match(text):
-        yield _mistyped(argument, "true or false", "a number", "integer")
+        yield mistyped(argument, "true or false", "a number", "integer")
 
 
-def _packed(argument: Argument, text: str) -> Hit | None:
-    """A list or an object that is passed as text."""
-    if _SINGLE_TOO.search(text):
-        return None
-    if _IN_JSON.match(text):
-        name = quote_name(argument.name)
-        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
-    if _SEPARATED.match(text):
-        return Hit("RC313", f"{quote_name(argument.name)} is a list as text", "make it an `array`", argument.path)
-    return None
+def _is_flag(text: str) -> bool:
+    told = bare(text)
+    found = _YES_OR_NO.search(told)
+    return _IS_FLAG.match(text) is not None or (found is not None and not IS_CASE.search(told[: found.start()]))
 
 
 def _others(argument: Argument, text: str) -> bool:
@@ -433,9 +289,10 @@ def _others(argument: Argument, text: str) -> bool:
     quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)} | {
         one.lower() for one in choices_in(text, argument.name)
     }
-    return bool(quoted - {"true", "false", "yes", "no"})
+    return bool(quoted - _FLAGS)
 
 
+_FLAGS: Final = word_set("true false yes no y n on off 1 0")
 _A_KIND: Final = {"integer": "an integer", "number": "a number", "boolean": "a boolean"}
 
 
@@ -445,15 +302,6 @@ def _mistold(argument: Argument, given: str, told: str) -> Hit:
         "RC306",
         f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
         "correct the text",
-        argument.path,
-    )
-
-
-def _mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
-    return Hit(
-        "RC306",
-        f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
-        f'make it "type": "{right}"',
         argument.path,
     )
 
@@ -474,12 +322,6 @@ _SAYS_OPTIONAL: Final = re.compile(
 )
 
 
-def _is_nullable(argument: Argument) -> bool:
-    kinds = argument.part.get("type")
-    listed = any(as_schema(one).get("type") == "null" for one in as_list(argument.part.get("anyOf")))
-    return (isinstance(kinds, list) and "null" in kinds) or listed or argument.part.get("nullable") is True
-
-
 _OF_PART: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+ ?\(|\b(?:each|includes?|contains?|with)\b", re.IGNORECASE)
 """What follows is said of a part of the value."""
 
@@ -493,7 +335,7 @@ _TO_CHOOSE: Final = re.compile(
 def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if tool.is_strict or tool.ruled:
         return
-    if argument.required and not _is_nullable(argument):
+    if argument.required and not is_nullable(argument):
         found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
             r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
             r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
@@ -563,7 +405,7 @@ def _told_of(tool: ToolView) -> Iterator[Hit]:
         if found is None or re.search(r"\b(?:or|either|one of|and)\b", before) or _is_one_case(text, found):
             continue
         optional = (found[1] or found[2]).lower() == "optional"
-        if optional is argument.required and not (optional and _is_nullable(argument)):
+        if optional is argument.required and not (optional and is_nullable(argument)):
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is {'required' if argument.required else 'optional'}, and the text "

@@ -18,7 +18,8 @@ from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_n
 MOST_LEVELS: Final = 5
 """Levels of objects inside each other before a tool counts as deeply nested."""
 MOST_BRANCHES: Final = 4
-MOST_CHOICES: Final = 60
+MANY_CHOICES: Final = 60
+MOST_CHOICES: Final = 100
 MOST_ARGUMENTS: Final = 25
 TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
 FOREIGN: Final = {
@@ -372,8 +373,9 @@ def _choices(path: Steps, part: Schema) -> Iterator[Hit]:
     elif (twin := _twin(values)) is not None:
         remedy = "remove one of them, unless they mean different things"
         yield Hit("RC420", f"{_where(path)} lists {quote_text(twin)} in two spellings", remedy, path)
-    if len(values) > MOST_CHOICES:
-        yield Hit("RC418", f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
+    if len(values) > MANY_CHOICES:
+        rule = "RC421" if len(values) > MOST_CHOICES else "RC418"
+        yield Hit(rule, f"{_where(path)} has {len(values)} values", "make it a search, or describe the form", path)
 
 
 def _twin(values: list[Any]) -> str | None:
@@ -418,7 +420,8 @@ def _reference(path: Steps, part: Schema, root: Schema) -> Iterator[Hit]:
     elif _is_circle(reference, root):
         yield Hit(
             "RC412",
-            f"{_where(path)} refers to itself through {quote_text(reference)}",
+            f"{_where(path)} refers to itself through {quote_text(reference)}: "
+            "Gemini and Anthropic's strict mode refuse it",
             "write out the levels that are needed",
             path,
         )

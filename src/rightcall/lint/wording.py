@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.explained import MOST_TEXT, documented, find_bare
-from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
+from rightcall.lint.explained import MOST_TEXT, find_bare
+from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -78,21 +77,6 @@ _STOP: Final = word_set(
     "the a an of for to this that value values parameter argument your is it its be in on with and or by as "
     "from tool function string number text input given specified"
 )
-_MENTION: Final = re.compile(
-    r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
-    r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
-    re.IGNORECASE,
-)
-_GIVEN: Final = re.compile(
-    r"\b(?i:set|specify|increase|adjust)\s+(?:the\s+)?`([a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)`"
-    r"(?!\s+(?:as|from|in|of|on)\b)"
-)
-"""`Set `max_results` to …`"""
-_SET: Final = re.compile(
-    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
-    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]"
-)
-
 
 # ── one tool ──
 
@@ -121,6 +105,7 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     if _is_placeholder(text):
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
+    text = _THIS_TOOL.sub("", text)
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
@@ -133,6 +118,13 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
             "say what it does, when to use it, and what it returns",
             place,
         )
+
+
+_THIS_TOOL: Final = re.compile(
+    r"^\W*(?:this|a|the) (?:tool|function|method) (?:(?:is|can be) used |allows you |lets you |is |that |"
+    r"which )?(?:to|for) ",
+    re.IGNORECASE,
+)
 
 
 def _is_placeholder(text: str) -> bool:
@@ -261,7 +253,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             argument.path,
         )
         return
-    opposite = _opposite(argument.name, text)
+    opposite = _opposite(argument.name, text) or _paged(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -304,13 +296,37 @@ def _opposite(name: str, text: str) -> str | None:
     return None
 
 
+_SIZES: Final = word_set("limit count size pagesize perpage maxresults maxitems top take")
+_PAGES: Final = word_set("page pageno pagenumber pageindex offset pageoffset")
+_THINGS = r"(?:results|items|rows|entries|records|hits|matches|documents|messages|elements|objects|lines)"
+_IS_PAGE: Final = re.compile(
+    r"(?:(?:which|what) (?:[\w-]+ )?page\b|(?:(?:one|zero|[01])-based )?page (?:number|index|to (?:return|fetch|get|"
+    r"show|load|start))\b|(?:number|index) of (?:[\w-]+ )?page\b)",
+    re.IGNORECASE,
+)
+_IS_SIZE: Final = re.compile(
+    rf"(?:(?:max(?:imum)? |largest |greatest |total )?(?:number|count) of (?:[\w-]+ )?{_THINGS}"
+    r"(?! (?:to skip|skipped|before))|"
+    rf"how many (?:[\w-]+ )?{_THINGS}(?! (?:to skip|are skipped))|{_THINGS} (?:per|on each|on a) page)",
+    re.IGNORECASE,
+)
+
+
+def _paged(argument: Argument, text: str) -> str | None:
+    """What a text begins with that is about the page where the name says how many, or the other way round."""
+    if argument.kind not in ("integer", "number"):
+        return None
+    name, told = joined(argument.name), bare(text)
+    found = _IS_PAGE.match(told) if name in _SIZES else _IS_SIZE.match(told) if name in _PAGES else None
+    return found[0] if found is not None else None
+
+
 # ── the list ──
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     yield from _same_description(tools)
     yield from _other_tool(tools)
-    yield from _unknown(tools)
 
 
 def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -373,70 +389,3 @@ def _takes_own(tool: ToolView) -> bool:
     """Whether an argument is called by the object of the tool: `order_id` of `cancel_order`."""
     own = singular(words_of(tool.name)[1])
     return any(own in map(singular, words_of(one.name)) for one in tool.top)
-
-
-def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Arguments that a text tells of and no tool of the list has."""
-    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
-    known |= {joined(name) for name in known}
-    known |= {
-        str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
-    }
-    for tool in tools:
-        if tool.schema is None or tool.ruled:
-            continue
-        own_names = [one.name for one in tool.arguments]
-        own = {name.lower() for name in own_names}
-        told = [name for name, _ in documented(tool.description)]
-        listed = (
-            [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
-            if own & {name.lower() for name in told} or len(told) == 1
-            else []
-        )
-        mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
-        if any(_is_open(one) for one in tool.arguments):
-            mentioned = []  # what the text names may be a key of the open object
-        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
-        if names:
-            yield tool, Hit(
-                "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
-                "add the argument to the schema, or remove it from the text", tool.at("description"),
-            )  # fmt: skip
-
-
-def _is_heading(name: str, own: Sequence[str]) -> bool:
-    """`Note:` among arguments in small letters."""
-    return name[0].isupper() and not any(one[:1].isupper() for one in own)
-
-
-def _is_open(argument: Argument) -> bool:
-    """An object that takes keys which the schema does not name."""
-    schema = argument.schema
-    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
-
-
-def _mentioned(text: str) -> list[str]:
-    """The names that a text uses as those of arguments: called so, or set to a value."""
-    called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
-    loose = ("option", "flag")
-    named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
-    named += [found[1] for found in _GIVEN.finditer(text[:MOST_TEXT])]
-    return named + [found[1] or found[2] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)]
-
-
-def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
-    """Whether what is set is a field of the result, or a setting of the server that a person changes."""
-    begins = max(text.rfind(". ", 0, found.start()), text.rfind("\n", 0, found.start()))
-    ends = re.compile(r"\.\s|\n|$").search(text, found.end())
-    sentence = text[begins + 1 : ends.start() if ends is not None else None]
-    given = found[1] is not None or re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
-                                              text[: found.start()], re.IGNORECASE)  # fmt: skip
-    name = found[1] or found[2]
-    return not given or _SETTING.search(sentence) is not None or name.upper() in text
-
-
-_SETTING: Final = re.compile(
-    r"\b(?:settings?|env|environment|toggle|config\w*|human|administrator|server|marked|returns?|returned|results?|"
-    r"response|output)\b",
-    re.IGNORECASE,
-)

@@ -568,6 +568,7 @@ class ProcessLink(asyncio.SubprocessProtocol):
         if self._told:
             return
         self._told = True
+        self._lines = JsonLines()  # the collector may let the rest of a line wait for long
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
         if self._heard is not None:
             self._heard.lost(why, self._errors.told(self._redacted))

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -91,6 +91,9 @@ class PolicyInForce:
     holds from the next start on, since what a server has opened by then follows the policy of its start. Who has opened
     nothing by it `adopts` the file at once, as one that was found."""
 
+    tells: ClassVar[bool] = True
+    """Whether this process tells of changes in the log: of several that are one server, one does."""
+
     def __init__(
         self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None, usual: str | None = None, *,
         adopts: bool = False,
@@ -107,8 +110,6 @@ class PolicyInForce:
         self._usual = os.path.abspath(usual) if usual is not None and policy is None else None
         self._adopts = adopts
         self.problem: str | None = None
-        self.tells = True
-        """Whether changes are told in the log; of several processes one does."""
 
     def changed(self) -> Policy | PolicyError | None:
         """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
@@ -130,9 +131,9 @@ class PolicyInForce:
 
     def take(self, policy: Policy) -> None:
         """The new policy is in force. Where the audit lies is settled when an executor is opened."""
-        if policy.settings.audit.path != self.current.settings.audit.path:
+        if self.tells and policy.settings.audit.path != self.current.settings.audit.path:
             log.warning("[audit] path changed; only executors opened from now on use it")
-        if policy.settings.store != self.current.settings.store:
+        if self.tells and policy.settings.store != self.current.settings.store:
             log.warning("[store] changed; only executors opened from now on use it")
         self.current, self.problem = policy, None
 

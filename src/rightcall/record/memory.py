@@ -422,6 +422,9 @@ class MemoryTables:
     def credentials(self) -> list[Credential]:
         return list(self._credentials.values())
 
+    def touch(self) -> None:
+        """Memory can always be written."""
+
 
 RECORDS = 50_000
 """Records that are kept unless told otherwise."""

@@ -4,6 +4,7 @@ The number of statements is what a transaction costs. What was read is remembere
 something is taken back (`refresh`, `catch_up`). Records, and which calls run, are written together at the end.
 """
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
@@ -114,6 +115,8 @@ FROM (SELECT max(seq) AS top FROM audit WHERE seq >= ?)
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
+_TOUCHED = 32_768
+"""Bytes; a call changes about as many pages."""
 _AT_ONCE = 16
 """Rows that one statement writes: each number is a statement of its own, which is kept ready."""
 
@@ -709,6 +712,9 @@ class SqliteTables:
 
     def credentials(self) -> list[Credential]:
         return [Credential(*row) for row in self._do(_CREDENTIALS, (self._since.credentials,)).fetchall()]
+
+    def touch(self) -> None:
+        self.put_meta("touched", os.urandom(_TOUCHED))  # never the same: SQLite does not write what has not changed
 
     # A few words of the store's own
 

@@ -504,12 +504,16 @@ class Tables(Facts, Protocol):
         """Of the people who may open the console: oldest first, expired ones too."""
         ...
 
+    def touch(self) -> None:
+        """Write about as much as a call does, of which nobody reads anything: to find out whether it can be written."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "rewrite", "begun", "ended", "mark", "spend", "forget", "changed", "pin",
         "put_approval", "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential",
-        "drop_credential",
+        "drop_credential", "touch",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

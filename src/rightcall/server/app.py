@@ -45,7 +45,7 @@ from rightcall.record.tables import Store
 from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error
 from rightcall.server.addresses import NEVER_A_PAGE, Upstream
 from rightcall.server.exchange import Proxy
-from rightcall.server.health import Condition, Health, Readiness, health_pages
+from rightcall.server.health import Condition, Health, Notice, OwnNotice, Readiness, health_pages
 from rightcall.server.own_tools import OwnTools
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
@@ -195,9 +195,10 @@ def assemble(
     metrics = Metrics(lambda: {provider: rules.statistics(proxy)})
     if recording is not None:
         callers = callers or Callers(recording.store)
-        metrics.audit_failures = lambda: recording.failures + recording.lost
+        metrics.audit_failures = lambda: recording.failures + recording.lost + readiness.refused
     paused = stopped if recording is None else recording.paused
-    readiness = Readiness(partial(_deciding, parts))
+    readiness = Readiness(partial(_deciding, parts), _notice_of(parts))
+    metrics.decided = readiness.decided
     state = partial(_state_of, parts, in_force, paused, readiness)
     hooks = [partial(count, metrics), *filter(None, (recording and recording.told, parts.watcher))]
 
@@ -258,20 +259,28 @@ def _deciding(parts: Parts) -> list[Store]:
     return [*found, *([] if parts.own is None else [parts.own.executor.store])]
 
 
+def _notice_of(parts: Parts) -> Notice | None:
+    """None where no call runs here; the proxy's are passed on, and who records them says what is lost."""
+    if parts.mcp is None and parts.own is None:
+        return None
+    return OwnNotice() if parts.seat is None else parts.seat.board
+
+
 def _state_of(
     parts: Parts, in_force: PolicyInForce, paused: Callable[[], Pause | None], readiness: Readiness
 ) -> dict[str, Any]:
     """How a server is at the moment."""
     recording, mcp, held, problem = parts.recording, parts.mcp, paused(), in_force.problem
     audit = asdict(recording.state) if recording is not None else None
+    if audit is not None:
+        audit["failures"] += readiness.refused
     if audit is not None and audit["ok"] and (fault := readiness.fault):
         audit |= {"ok": False, "fault": fault}
-    ready = audit is None or audit["ok"]
     servers = {} if mcp is None else mcp.gateway.state()
     if mcp is not None and audit is not None:
         audit["recorded"] += mcp.gateway.recorded
-    ready = ready and all(one["state"] == "ready" for one in servers.values())
-    said: dict[str, Any] = {"ready": ready, "audit": audit}
+    said: dict[str, Any] = {"ready": audit is None or audit["ok"], "audit": audit}
+    said |= {} if all(one["state"] == "ready" for one in servers.values()) else {"status": "degraded"}
     said |= {} if held is None else {"paused": {"since": held.since}}
     said |= {} if mcp is None else {"mcp": servers}
     if problem is not None:

@@ -19,9 +19,10 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from msgspec import Raw
+from starlette.types import Message as Event
 from starlette.types import Receive, Scope, Send
 
-from rightcall.base.http.answers import header_of, length_of
+from rightcall.base.http.answers import header_of, length_of, sse
 from rightcall.errors import StoreError
 from rightcall.executor.calls import Speaking
 from rightcall.mcp.gateway.shared import SharedGateway
@@ -39,6 +40,7 @@ from rightcall.mcp.messages import (
     fields,
     header_text,
     mapping,
+    one_line,
     read,
     read_batch,
     value,
@@ -242,6 +244,38 @@ async def plain(
     await send({"type": "http.response.body", "body": body})
 
 
+STOPPED: Final = "RightCall was stopped before this answer was complete. What a tool did until then is not known."
+
+
+class Outlet:
+    """Where one request is answered: `send`, with what is needed to end it when the server is stopped."""
+
+    __slots__ = ("_is_over", "_is_stream", "_send", "id")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_stream: bool | None = None
+        self._is_over = False
+        self.id = b""
+        """That of the request, once it was read."""
+
+    async def __call__(self, message: Event) -> None:
+        if message["type"] == "http.response.start":
+            self._is_stream = message["headers"][:1] == _EVENTS[:1]
+        else:
+            self._is_over = not message.get("more_body", False)
+        await self._send(message)
+
+    async def stop(self) -> bool:
+        """Tell the client that no answer comes; False where half of one is sent."""
+        error = a_response(self.id or b"null", failed_result(-32603, STOPPED, {"code": "stopped"}))
+        if self._is_stream is None:
+            await plain(self, 503, error)
+        elif self._is_stream and not self._is_over:
+            await self({"type": "http.response.body", "body": sse(one_line(error), "message") if self.id else b""})
+        return self._is_over
+
+
 async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -440,18 +474,22 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = first_headers(scope).get(_VERSION, b"").strip(b" \t").decode("latin-1")
+        outlet = Outlet(send)
         try:
             with self.gateway.door.telemetry.around(scope["headers"]), Speaking(entrance_of(scope).identity):
                 if version and version not in HANDSHAKE:
-                    await self._new(scope, receive, send)
+                    await self._new(scope, receive, outlet)
                 else:
-                    await self._old(scope, receive, send)
+                    await self._old(scope, receive, outlet)
         except Gone:
             return
+        except asyncio.CancelledError:  # by us: its client waits
+            if not await outlet.stop():
+                raise
 
     # ── the new era: each request stands for itself ──────────────────────────────────────────────────────────────
 
-    async def _new(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _new(self, scope: Scope, receive: Receive, send: Outlet) -> None:
         if scope["method"] != "POST":
             await plain(send, 405, b"", [(b"allow", b"POST")])
             return
@@ -464,6 +502,7 @@ class Endpoint:
         if not message.is_request:
             await plain(send, 202)
             return
+        send.id = bytes(message.id)
         if wrong := _mismatch(message, scope["headers"]):
             await _fail(send, 400, HEADER_MISMATCH, wrong, message.id)
             return
@@ -474,7 +513,7 @@ class Endpoint:
         reply = Reply(client, body, message, self.sessions.room)
         try:
             await stream(reply, scope, receive, send, Manner(_status))
-        except asyncio.CancelledError:  # by us: its client waits
+        except asyncio.CancelledError:
             if not reply.task.cancelling():
                 reply.task.cancel()
             await asyncio.wait((reply.task,))  # until that is recorded
@@ -486,7 +525,7 @@ class Endpoint:
 
     # ── the old era: sessions ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _old(self, scope: Scope, receive: Receive, send: Outlet) -> None:
         given = first_headers(scope).get(b"mcp-session-id", b"").decode("latin-1")
         session = self.sessions.find(given, entrance_of(scope)) if given else None
         if given and session is None:
@@ -506,7 +545,7 @@ class Endpoint:
                 return
             await session.follow(place, receive, send, entrance_of(scope).still)
 
-    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Outlet) -> None:
         body = await body_of(receive)
         message = read(body)
         if message is None:
@@ -522,6 +561,7 @@ class Endpoint:
                 return
         if message.is_request:
             session.touch()
+            send.id = bytes(message.id)
             extra = [(b"mcp-session-id", session.id.encode())] if message.method == "initialize" else []
             manner = _PRIMED if session.client.peer.version >= PRIMED_SINCE else _PLAIN
             await stream(session.reply(body, message), scope, receive, send, manner, extra)

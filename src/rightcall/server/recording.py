@@ -68,6 +68,10 @@ def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
     return {}
 
 
+def _unheard(rule: str, seconds: float) -> None:
+    del rule, seconds
+
+
 class Metrics:
     """`statistics` gives by provider what `Gate.stats()` gives; `connections` and `streams` how many are open."""
 
@@ -77,6 +81,8 @@ class Metrics:
         self.streams: Callable[[], int] = lambda: 0
         self.audit_failures: Callable[[], int] = lambda: 0
         self.others: Callable[[], Awaitable[str]] | None = None
+        self.decided: Callable[[str, float], None] = _unheard
+        """Hears by which rule each call was decided, and how many seconds ago it came."""
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, Durations] = {}
         self._changes: Counter[str] = Counter()
@@ -106,7 +112,9 @@ class Metrics:
             known = self._series(work, told, seen)
         known.add(seconds)
         if "rightcall.decision" in told:
-            self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
+            rule = str(told["rightcall.rule"])
+            self._decisions[str(told["rightcall.decision"]), rule] += 1
+            self.decided(rule, seconds)
         if "rightcall.repair.rules" in told:
             for rule in cast("tuple[str, ...]", told["rightcall.repair.rules"]):
                 self._repairs[rule] += 1
@@ -224,7 +232,7 @@ _ABOUT: Final = {
     "changes_total": "Calls repaired, lifted, left or observed; requests retried; answers taught.",
     "refusals_total": "Requests and connections sent away before the proxy.",
     "upstream_errors_total": "Requests that failed because of the upstream.",
-    "audit_failures_total": "Failed attempts to write the audit, and records lost.",
+    "audit_failures_total": "Failed attempts to write the audit, calls refused because of that, and records lost.",
     "decisions_total": "Calls that were decided here, by decision and rule.",
     "repairs_total": "Calls repaired here, by rule.",
     "approval_wait_seconds": "Seconds that calls waited for a person.",

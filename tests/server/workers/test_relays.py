@@ -1,6 +1,7 @@
 """One process of an MCP server for several workers: real processes, and workers that are sessions of this one."""
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -267,3 +268,20 @@ def test_a_parent_that_is_gone_is_a_server_that_is_gone(tmp_path: Path) -> None:
             await session.open()
 
     asyncio.run(use())
+
+
+@pytest.mark.parametrize("part", ["SharedInput", "Calls"])
+def test_a_parent_that_may_open_no_more_files_carries_the_calls_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(relays, part, refuse)
+
+    async def test(join: Any) -> None:
+        for name in ("w1", "w2"):
+            session, _ = await join(name)
+            assert await call(session, name) == {"said": name}
+
+    run(tmp_path, test)

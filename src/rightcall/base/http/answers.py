@@ -248,8 +248,9 @@ class ServeLimits(Struct, frozen=True, kw_only=True):
     """For a whole body, and one second more for every kilobyte: the least pace we accept."""
     reader_stall_seconds: float = 120.0
     """In which a client takes nothing of an answer that is ready for it."""
-    drain_bytes: int = 1 * _MB
-    """How much of a refused body is still taken, so that the client reads the refusal before the connection ends."""
+    drain_bytes: int = 64 * _MB
+    """How much of a refused body is still taken, so that the client reads the refusal before the connection ends: many
+    send the whole of it first."""
     drain_seconds: float = 2.0
     keep_alive_seconds: float = 65.0
     """For the next request on a connection: longer than clients keep theirs, so that it is they who close."""

@@ -39,11 +39,21 @@ class Load(NamedTuple):
 
 
 class Board:
-    """The loads of all workers. `file` is a descriptor that all of them have; each writes its own place only."""
+    """The loads of all workers. `file` is a descriptor that all of them have; each writes its own place only, and what
+    all have in common."""
 
     def __init__(self, file: int, places: int) -> None:
         self._places = places
-        self._memory = mmap.mmap(file, places * _PLACE.size)
+        self._memory = mmap.mmap(file, places * _PLACE.size + 1)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a worker has told people that the store refuses calls."""
+        return bool(self._memory[-1])
+
+    @is_told.setter
+    def is_told(self, is_told: bool) -> None:
+        self._memory[-1] = is_told
 
     def load(self, place: int) -> Load:
         return Load(*_PLACE.unpack_from(self._memory, place * _PLACE.size))

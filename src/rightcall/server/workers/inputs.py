@@ -126,9 +126,13 @@ class SharedInput(asyncio.WriteTransport):
         super().__init__()
         self._transport = transport
         self._stuck = stuck
-        self._pipe = os.dup(pipe)
-        os.set_blocking(self._pipe, False)
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            self._pipe = os.dup(pipe)
+        except OSError:
+            os.close(self._lock)
+            raise
+        os.set_blocking(self._pipe, False)
         self._lines: deque[bytes] = deque()
         self._size = 0
         self._has_lock = False
@@ -157,6 +161,7 @@ class SharedInput(asyncio.WriteTransport):
     def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
+            self._lines.clear()
             self._stop_waiting()
             os.close(self._pipe)
             os.close(self._lock)

@@ -12,22 +12,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from itertools import count
 from math import inf
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.errors import ConfigError
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import INTERVAL, PolicyInForce, PolicyWatch
 from rightcall.server.app import PATIENCE, has_terminal, is_reload
@@ -60,6 +63,10 @@ ADDING: Final = 0.5
 """Seconds in which a worker must have said its figures; of one that does not the last ones count."""
 ENDING: Final = 40.0
 """Seconds in which workers must have ended; they themselves give requests 30."""
+KILLED: Final = 5.0
+"""The same after SIGKILL."""
+FILES: Final = 64
+"""Files that must be allowed to be open, besides some for each worker."""
 FOLDER: Final = "rightcall-serve-"
 _LONG: Final = 60
 """Characters of a folder: the name of a socket in it has about a hundred at most."""
@@ -87,20 +94,27 @@ def _nothing(kind: bytes, content: bytes) -> None:
     del kind, content
 
 
-class _Worker:
-    """One of them, from its start to its end."""
+class _NotStarted(Exception):
+    """Why there is no further worker, and the exit code of one that has said so itself."""
 
-    def __init__(self, name: str, place: int) -> None:
+    def __init__(self, why: str, code: int = 0) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class _Worker:
+    """One whose process has been started, until that has ended."""
+
+    def __init__(self, name: str, place: int, process: subprocess.Popen[bytes], frames: Frames) -> None:
         self.name = name
         self.place = place
+        self.process = process
+        self.frames = frames
         self.began = monotonic()
-        self.process: subprocess.Popen[bytes] | None = None
-        self.frames = Frames(_nothing)
         self.told: dict[str, Any] = {}
-        self.is_ready = False
-        self.is_leaving = False
+        self.state: Literal["starting", "ready", "leaving"] = "starting"
         self.settled = asyncio.Event()
-        """It is ready, or has ended."""
+        """It is ready, or will not be."""
         self.ended = asyncio.Event()
         self.code: int | None = None
 
@@ -110,6 +124,7 @@ class Parent:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        _refuse_few_files(plan.hello.workers)
         place = tempfile.gettempdir()
         self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place if len(place) < _LONG else "/tmp")  # ours alone
         self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
@@ -128,7 +143,8 @@ class Parent:
         self._stopping = asyncio.Event()
         self._heard: int | None = None
         self._heard_at = 0.0
-        self._pause = 0.0
+        self._sooner = asyncio.Event()
+        """Set where it is worth to try before a pause is over."""
         self._renewing = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watching = PolicyWatch(plan.policy, lambda _: None, self._noted)
@@ -137,8 +153,8 @@ class Parent:
     def run(self) -> int:
         """Returns the exit code."""
         try:
-            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-                return runner.run(self._run())
+            with closing(_new_loop()) as loop:  # no runner: that would use the loop once more, which may need a file
+                return loop.run_until_complete(self._run())
         finally:
             self._board.close()
             self._shared.close()
@@ -165,70 +181,82 @@ class Parent:
 
     async def _begin(self) -> int | None:
         """All workers, the first one alone: what is wrong with the settings or the store is said once. The exit code
-        of one that does not start."""
-        first = self._start()
-        await self._until_settled([first])
-        others = [self._start() for _ in range(self._plan.hello.workers - 1)] if first.is_ready else []
-        await self._until_settled(others)
-        failed = next((one for one in (first, *others) if not one.is_ready), None)
-        if self._stopping.is_set():
-            return None
-        if failed is not None:
-            return failed.code if failed.code and failed.code > 0 else 1
+        where one does not start."""
+        try:
+            first = await self._another()
+            others = await asyncio.gather(*(self._another() for _ in range(self._plan.hello.workers - 1)))
+        except _NotStarted as fault:
+            if self._stopping.is_set():
+                return None
+            if fault.code <= 0:
+                self._plan.say(str(fault), "error")
+            return max(fault.code, 1)
         self._lead()
         self._plan.ready(first.told)
+        for one in (first, *others):
+            self._spawn(self._keep(one))
         return None
-
-    async def _until_settled(self, workers: Sequence[_Worker]) -> None:
-        waits = [asyncio.ensure_future(one.settled.wait()) for one in workers]
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        together = asyncio.gather(*waits)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STARTING):
-                await asyncio.wait([together, stopping], return_when=asyncio.FIRST_COMPLETED)
-        together.cancel()
-        stopping.cancel()
-        await asyncio.gather(together, stopping, return_exceptions=True)
 
     # ── one worker ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _start(self) -> _Worker:
-        taken = {one.place for one in self._workers}
-        worker = _Worker(f"w{next(self._names)}", next(at for at in range(self._places) if at not in taken))
-        self._workers.append(worker)
+    async def _another(self) -> _Worker:
+        """One that is ready. Raises _NotStarted, and then nothing is left of it."""
+        try:
+            worker = await self._start()
+        except Exception as fault:  # noqa: BLE001  what the system refuses now it may grant later
+            told = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+            raise _NotStarted(f"a worker cannot be started: {told}") from None
+        await _all_within(STARTING, (worker.settled,))
+        if worker.state == "ready":
+            return worker
+        if self._stopping.is_set():
+            raise _NotStarted("the server ends")
+        code = worker.code
+        worker.process.kill()
+        await worker.ended.wait()
+        raise _NotStarted(f"worker {worker.process.pid} {_ending(code)}", code or 0)
+
+    async def _start(self) -> _Worker:
+        """One whose process runs; where anything fails, nothing of it is left."""
+        loop, frames = asyncio.get_running_loop(), Frames(_nothing)
         ours, theirs = socket.socketpair()
-        inherited = [one.fileno() for one in self._plan.listeners]
-        console = inherited[1] if len(inherited) > 1 else None
-        hello = replace(
-            self._plan.hello, name=worker.name, place=worker.place, folder=self._folder, listener=inherited[0],
-            board=self._shared.fileno(), places=self._places, bell=self._bell, console=console,
-        )  # fmt: skip
-        with theirs:
-            worker.process = subprocess.Popen(
+        with theirs, ExitStack() as undo:
+            undo.callback(ours.close)
+            await loop.create_unix_connection(lambda: frames, sock=ours)
+            undo.callback(frames.close)
+            taken = {one.place for one in self._workers}
+            free = [at for at in range(self._places) if at not in taken]
+            if not free or self._stopping.is_set():
+                raise _NotStarted("too many still finish their requests")
+            inherited = [one.fileno() for one in self._plan.listeners]
+            hello = replace(
+                self._plan.hello, name=f"w{next(self._names)}", place=free[0], folder=self._folder,
+                listener=inherited[0], board=self._shared.fileno(), places=self._places, bell=self._bell,
+                console=inherited[1] if len(inherited) > 1 else None,
+            )  # fmt: skip
+            process = subprocess.Popen(
                 self._plan.command, stdin=subprocess.DEVNULL, start_new_session=True,
                 env={**os.environ, CHANNEL: str(theirs.fileno())},
                 pass_fds=[theirs.fileno(), hello.board, *hello.bell, *inherited],
             )  # fmt: skip
-        threading.Thread(
-            target=self._wait, args=(worker, asyncio.get_running_loop()), name="rightcall-worker-exit", daemon=True
-        ).start()
-        self._spawn(self._connect(worker, ours, hello))
+            undo.callback(process.wait)
+            undo.callback(process.kill)
+            worker = _Worker(hello.name, hello.place, process, frames)
+            threading.Thread(target=self._wait, args=(worker, loop), name="rightcall-worker-exit", daemon=True).start()
+            undo.pop_all()
+        self._workers.append(worker)
+        frames.heard = partial(self._told, worker)
+        frames.send(HELLO, json.encode(hello))
         return worker
 
-    async def _connect(self, worker: _Worker, channel: socket.socket, hello: Hello) -> None:
-        worker.frames = Frames(lambda kind, content: self._told(worker, kind, content))
-        await asyncio.get_running_loop().create_unix_connection(lambda: worker.frames, sock=channel)
-        worker.frames.send(HELLO, json.encode(hello))
-
     def _wait(self, worker: _Worker, loop: asyncio.AbstractEventLoop) -> None:
-        assert worker.process is not None
-        worker.code = worker.process.wait()
+        code = worker.process.wait()
         with suppress(RuntimeError):  # the parent has ended
-            loop.call_soon_threadsafe(self._ended, worker)
+            loop.call_soon_threadsafe(self._ended, worker, code)
 
     def _told(self, worker: _Worker, kind: bytes, content: bytes) -> None:
         if kind == READY:
-            worker.told, worker.is_ready = json.decode(content), True
+            worker.told, worker.state = json.decode(content), "ready"
             worker.settled.set()
         elif kind == SAID:
             number, _, text = content.partition(b"\n")
@@ -244,7 +272,7 @@ class Parent:
     async def _add_up(self, worker: _Worker, asked: bytes) -> None:
         """The figures of this moment, for a worker that was asked for them."""
         number = b"%d" % next(self._numbers)
-        others = [one for one in self._workers if one.is_ready and one.frames.is_open]
+        others = [one for one in self._workers if one.state != "starting" and one.frames.is_open]
         complete = asyncio.Event()
         self._rounds[number] = {one.name for one in others}, complete
         for one in others:
@@ -255,7 +283,7 @@ class Parent:
         del self._rounds[number]
         worker.frames.send(WHOLE, asked + b"\n" + self._figures.text().encode())
 
-    def _ended(self, worker: _Worker) -> None:
+    def _ended(self, worker: _Worker, code: int) -> None:
         self._workers.remove(worker)
         self._board.leave(worker.place)
         self._figures.bury(worker)
@@ -266,45 +294,53 @@ class Parent:
         with suppress(OSError):
             os.unlink(os.path.join(self._folder, f"{worker.name}.sock"))
         worker.frames.close()
-        was_ready = worker.is_ready
-        worker.is_ready = False
+        worker.code = code
         worker.settled.set()
         worker.ended.set()
-        if self._stopping.is_set() or worker.is_leaving:
-            return
-        self._lead()
-        if was_ready:
-            self._spawn(self._again(worker))
 
-    async def _again(self, worker: _Worker) -> None:
-        """Another in place of one that has died, as soon as that is worth it."""
-        lived = monotonic() - worker.began
-        self._pause = 0.0 if lived > STEADY else min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-        while not self._stopping.is_set():
-            when = f"in {self._pause:g} seconds" if self._pause else "now"
-            self._plan.say(f"worker {_pid(worker)} {_ending(worker.code)}; another one starts {when}", "warning")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._pause)
-            if self._stopping.is_set():
-                return
-            worker = self._start()
-            await self._until_settled([worker])
-            if worker.is_ready or self._stopping.is_set():
-                self._lead()
-                return
-            await self._discard(worker)
-            self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-
-    async def _discard(self, worker: _Worker) -> None:
-        """One that does not start."""
-        worker.is_leaving = True
-        if worker.process is not None and not worker.ended.is_set():
-            worker.process.kill()
+    async def _keep(self, worker: _Worker) -> None:
+        """Another in place of this one whenever it dies, as soon as that is worth it."""
+        pause = 0.0
+        while True:
             await worker.ended.wait()
+            self._lead()
+            dead, why = worker, f"worker {worker.process.pid} {_ending(worker.code)}"
+            pause = 0.0 if monotonic() - dead.began > STEADY else _longer(pause)
+            while worker is dead:
+                if self._is_missing(dead):
+                    await self._rest(why, pause)
+                if not self._is_missing(dead):  # at a reload another may have taken its place meanwhile
+                    return
+                try:
+                    worker = await self._another()
+                except _NotStarted as fault:
+                    why, pause = str(fault), _longer(pause)
+            if dead.state == "leaving":
+                self._retire(worker)
+            self._lead()
+
+    def _retire(self, worker: _Worker) -> None:
+        worker.state = "leaving"
+        worker.frames.send(RETIRE)
+
+    def _is_missing(self, dead: _Worker) -> bool:
+        return dead.state != "leaving" and not self._stopping.is_set()
+
+    async def _rest(self, why: str, pause: float) -> None:
+        """With a policy file that is wrong no worker can start: then until it is right."""
+        self._watching.look_now()
+        is_wrong = self._plan.policy.problem is not None
+        when = "once the policy file is valid" if is_wrong else f"in {pause:g} seconds" if pause else "now"
+        self._plan.say(f"{why}; another one starts {when}", "warning")
+        await _all_within(None if is_wrong else pause, (self._sooner,))
+
+    def _hurry(self) -> None:
+        self._sooner.set()
+        self._sooner = asyncio.Event()
 
     def _lead(self) -> None:
         """One of them does what is done once: it answers hooks, and tells of MCP servers."""
-        able = [one for one in self._workers if one.is_ready and not one.is_leaving]
+        able = [one for one in self._workers if one.state == "ready" and not self._stopping.is_set()]
         for nth, one in enumerate(able):
             one.frames.send(LEAD, b"1" if nth == 0 else b"0")
 
@@ -317,8 +353,10 @@ class Parent:
             self._watching.look_now()
 
     def _noted(self, what: str, policy: Policy, problem: str | None) -> None:
-        del what, problem
+        del what
         self._broadcast(POLICY, policy.digest.encode())
+        if problem is None:
+            self._hurry()
 
     # ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -327,7 +365,7 @@ class Parent:
             self._spawn(self._renew())
         elif self._heard is None:
             self._heard, self._heard_at = number, monotonic()
-            self._stopping.set()
+            self._stop()
         elif monotonic() - self._heard_at > PATIENCE.get(number, inf):
             self._broadcast(NOW)
 
@@ -342,66 +380,88 @@ class Parent:
         if policy.problem is not None:
             say("SIGHUP: nothing was restarted, since new workers could not start with this policy file", "warning")
             return
+        self._hurry()
         async with self._renewing:
-            old = [one for one in self._workers if one.is_ready and not one.is_leaving]
+            old = [one for one in self._workers if one.state == "ready"]
             for one in old:
-                if len(self._workers) >= self._places:
-                    say("SIGHUP: too many workers still finish their requests; send it again later", "warning")
+                try:
+                    new = await self._another()
+                except _NotStarted as fault:
+                    if not self._stopping.is_set():
+                        say(f"SIGHUP: {fault}; the old workers go on", "error")
                     return
-                new = self._start()
-                await self._until_settled([new])
-                if self._stopping.is_set():
-                    return
-                if not new.is_ready:
-                    await self._discard(new)
-                    say(f"SIGHUP: the new worker {_ending(new.code)}; the old ones go on", "error")
-                    return
-                one.is_leaving = True
+                self._spawn(self._keep(new))
+                self._retire(one)
                 self._lead()
-                one.frames.send(RETIRE)
-            say(f"SIGHUP: {len(old)} workers were replaced; the old ones finish their requests", "note")
+            were = "1 worker was" if len(old) == 1 else f"{len(old)} workers were"
+            say(f"SIGHUP: {were} replaced; the old ones finish their requests", "note")
 
     def _broadcast(self, kind: bytes, content: bytes = b"") -> None:
         for one in self._workers:
             one.frames.send(kind, content)
 
-    async def _end(self) -> None:
+    def _stop(self) -> None:
+        """Nobody waits for anything but the end any more."""
         self._stopping.set()
+        self._hurry()
+        for one in self._workers:
+            one.settled.set()
+
+    async def _end(self) -> None:
+        self._stop()
         for one in self._plan.listeners:
             one.close()
-        self._broadcast(STOP)
+        self._broadcast(STOP, b"1")  # somebody is there who may send a second signal
         for one in self._workers:
-            if not one.is_ready and one.process is not None:
+            if one.state == "starting":
                 one.process.terminate()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ENDING):
-                await asyncio.gather(*(one.ended.wait() for one in self._workers))
-        for one in list(self._workers):
-            if one.process is not None:
-                one.process.kill()  # also one that was stopped
-            await one.ended.wait()
+        await _all_within(ENDING, [one.ended for one in self._workers])
+        for one in self._workers:
+            one.process.kill()  # also one that was stopped
+        await _all_within(KILLED, [one.ended for one in self._workers])
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._relays.aclose()
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self._plan.say(f"an error of ours in the parent of the workers: {type(fault).__name__}: {fault}", "error")
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+async def _all_within(seconds: float | None, events: Iterable[asyncio.Event]) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            for one in events:
+                await one.wait()
+
+
+def _longer(pause: float) -> float:
+    return min(max(pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
+
+
+def _refuse_few_files(workers: int) -> None:
+    least, allowed = FILES + SPARE * workers, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= allowed < least:
+        raise ConfigError(
+            f"`--workers {workers}` needs {least} open files or more, and the limit is {allowed}. "
+            "Raise it, for example with `ulimit -n 1024`"
+        )
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
     """As the workers' own: lines of MCP servers pass through here."""
     try:
         import uvloop
     except ImportError:
-        return None
-    return uvloop.new_event_loop
-
-
-def _pid(worker: _Worker) -> str:
-    return "?" if worker.process is None else str(worker.process.pid)
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _ending(code: int | None) -> str:

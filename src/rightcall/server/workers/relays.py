@@ -212,7 +212,7 @@ class Relays:
     async def aclose(self) -> None:
         if self._server is not None:
             self._server.close()
-        await asyncio.gather(*(one.aclose() for one in list(self._running.values())))
+        await asyncio.gather(*(one.aclose() for one in list(self._running.values())), return_exceptions=True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def join(self, user: _User, content: bytes) -> None:
@@ -314,7 +314,8 @@ class _Relay:
             self._end(_Ended(str(gone)))
             return
         self._is_open = True
-        self._link.share_input(self._share)
+        with suppress(OSError):  # then everything goes through the parent
+            self._link.share_input(self._share)
         for user in self._users.values():
             self._begin(user)
 
@@ -346,8 +347,10 @@ class _Relay:
     def _begin(self, user: _User) -> None:
         way = None
         if self._input is not None and os.path.exists(self._input.path):
-            way = Way(self._input.path, self._place, f"{self._place}.{user.number}")
-            user.calls = Calls(way.calls, new=True)
+            with suppress(OSError):  # as above
+                calls = f"{self._place}.{user.number}"
+                user.calls = Calls(calls, new=True)
+                way = Way(self._input.path, self._place, calls)
         user.frames.send(_BEGUN, json.encode(_Begun(user.number << SHIFT | 1, way)))
 
     def leave(self, user: _User) -> None:

@@ -1,0 +1,90 @@
+"""RC708: texts that want the conversation, the system prompt or what other tools returned in an argument."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rightcall.catalog.tidy import as_schema
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.findings import Steps, word_set
+
+_TALK = r"(?:conversation|chat|dialog(?:ue)?|discussion)"
+_WANTED = (
+    r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
+    r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
+    rf"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\b(?:this|the|your|our|current) {_TALK} "
+    r"(?:so far|up to (?:now|here)|until now|to date|verbatim|in full|word for word)\b|"
+    r"\bsystem prompt\b|\byour (?:own |hidden |initial |original |system )+(?:prompt|instructions)\b|"
+    r"\bchain[- ]of[- ]thought\b|"
+    r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b|"
+    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:said|wrote|written|typed|asked)(?: so far|"
+    r"\b[^.\n]{0,20}\bword for word)|"
+    r"\b(?:everything|all|whatever) (?:that )?the user (?:has )?(?:told you|shared|mentioned)\b|"
+    r"\beverything (?:that )?(?:was |has been |you have )?(?:said|discussed|written|seen|read) so far\b|"
+    r"\b(?:results?|outputs?|responses?|answers?|data) (?:of|from|returned by) (?:(?:all|any|the|your) ){0,2}other "
+    r"(?:tools?|servers?|tool calls)\b|"
+    r"\b(?:last|latest|recent|first) (?:\w+ )?(?:messages|prompts|questions) (?:of|from|by) (?:the|this) (?:user|"
+    r"conversation|chat)\b|\buser'?s? (?:last|latest|recent|previous) (?:\w+ )?(?:messages|prompts)\b|"
+    r"\b(?:names?|list|definitions|descriptions) of (?:all )?(?:the |"
+    r"your )?(?:other )?tools (?:that )?(?:you (?:have|can)|"
+    r"available to you|at your disposal)\b"
+)
+_CONVERSATION: Final = re.compile(_WANTED, re.IGNORECASE)
+_ORDERED: Final = re.compile(
+    r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|provide|forward|embed|quote|"
+    rf"repeat|record|fill in|submit|give|share|hand over|contain|hold)\b[^.\n]{{0,40}}(?:{_WANTED})",
+    re.IGNORECASE,
+)
+"""In the text of a tool: `Include the full conversation so far in the remarks`."""
+
+
+def wants_conversation(tool: ToolView, path: Steps, text: str) -> str:
+    """The words that want the conversation in an argument; empty where none do. The text of a tool must order it."""
+    if path == tool.at("description"):
+        ordered = _ORDERED.search(text)
+        told = words_of(tool.name)
+        own = not (_CHATS | _MESSAGES | _KEEPS).isdisjoint(told) or not tool.top
+        return "" if ordered is None or own else ordered[0].lstrip(".!?:;, \n")
+    if len(path) < 3 or path[-1] != "description":
+        return ""
+    asks = _CONVERSATION.search(text)
+    return "" if asks is None or _is_own_chat(tool, path[:-1], asks) else asks[0]
+
+
+_PROMPTED: Final = word_set("prompt system instruction instructions persona")
+_MESSAGES: Final = word_set("messages message history conversation chat turns transcript dialog")
+
+
+def _is_own_chat(tool: ToolView, path: Steps, asks: re.Match[str]) -> bool:
+    """Whether a text tells of a chat that the tool itself holds: the messages of a completion, each with a role or an
+    author; a prompt for another model; or a number, a choice or an ID, which can carry no conversation."""
+    for argument in tool.arguments:
+        if argument.path != path[: len(argument.path)]:
+            continue
+        words = words_of(argument.name)
+        parts = as_schema(argument.item.get("properties")).keys()
+        if {"content", "text"} & parts and {"role", "author", "speaker", "sender"} & parts:
+            return True
+        if argument.path == path and (
+            argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum") or words[-1:] == ("id",)
+        ):
+            return True
+        if argument.path == path and "prompt" in asks[0].lower() and not _PROMPTED.isdisjoint(words):
+            return True
+        if not _MESSAGES.isdisjoint(words) and not _CHATS.isdisjoint(words_of(tool.name)):
+            return True
+        if not _THINKS.isdisjoint(words_of(tool.name)) and "your" in asks[0].lower():
+            return True
+    return False
+
+
+_CHATS: Final = word_set(
+    "chat completion completions llm ask prompt generate respond reply summarize summarise analyze analyse moderate "
+    "classify extract title"
+)
+_THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
+_KEEPS: Final = word_set("memory memories remember recall prompt prompts session log feedback")
+"""Tools for what was said."""

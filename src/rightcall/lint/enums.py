@@ -1,0 +1,266 @@
+"""RC301, RC310: the values of an argument that only a text lists, its own or the tool's, or that `enum` lacks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rightcall.base.text import escaped
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.choices import GOOD, LIST, OR_LIST, QUOTED, choices_in, headed_choices, is_example, used_values
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, plain, quote_name, quote_text, word_set
+from rightcall.lint.forms import IS_CASE, is_free
+from rightcall.lint.numbers import MOST_DESCRIPTION
+from rightcall.lint.samples import given_values
+
+# ── in the text of the tool ──
+
+
+def choices_of(tool: ToolView) -> Iterator[Hit]:
+    """What the description of a tool says of its arguments."""
+    yield from _chosen_of(tool)
+    yield from _headed(tool)
+    yield from _listed_of(tool)
+
+
+_ONE_OF = (
+    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
+    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
+    r"(?:must be|can be|may be|should be|is either|is)\s+(?:either )?"
+    r"(?=[`'\"]|[\w-]+(?:, [\w-]+){{1,19}},? or [\w-]+[.;\n]))"
+)
+
+
+_MAY_CHOOSE: Final = re.compile(r"\bone of\b|\b(?:be|is|either) (?:[`'\"]|[\w-]+, )")
+
+
+_IS_SO: Final = re.compile(r"\bis\s+$", re.IGNORECASE)
+"""What inside of a sentence may be a condition: `orders whose status is 'paid'`."""
+_BEGINS: Final = re.compile(r"(?:^|[.;:(\n])\s{0,9}(?:the )?$", re.IGNORECASE)
+
+
+def _chosen_of(tool: ToolView) -> Iterator[Hit]:
+    """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
+    text = tool.description[:MOST_DESCRIPTION]
+    for argument in tool.top[:60] if _MAY_CHOOSE.search(text) else ():
+        name = re.escape(argument.name).replace("_", "[_ ]")
+        places = re.finditer(_ONE_OF.format(name), f"{text}\n", re.IGNORECASE)
+        found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
+        if found is not None and not choices_in(argument.description, argument.name):
+            yield from find_choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
+
+
+_NAMED_LIST = (
+    r"\b{0}s?\b\)?(?: argument| parameter)?{4}\s*"
+    r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*"
+    r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
+    r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
+    r"(?<![\w,])({1}) (?:as|for|with|via|using) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
+)
+_PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"
+_SORTED: Final = re.compile(
+    rf"\b(sort|order|group|export|rank)(?:ed|ing|s)? (?:by|as|in|to) ({OR_LIST})(?=\s*(?:[.;)\n]|$))", re.IGNORECASE
+)
+"""`Results can be sorted by name, town or age.`"""
+_SORTS: Final = word_set("by key field column criterion")
+
+
+_SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
+
+
+def _listed_of(tool: ToolView) -> Iterator[Hit]:
+    """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
+    text = plain(tool.description[:MOST_DESCRIPTION])
+    lowered = text.lower()
+    for argument in tool.top[:60]:
+        spaced = argument.name.lower().replace("_", " ")
+        if not is_free(argument) or choices_in(argument.description, argument.name):
+            continue
+        if spaced not in lowered and argument.name.lower() not in lowered:
+            continue
+        if _SHOWS.search(argument.description) or len(re.findall(rf"\b{re.escape(argument.name)}\s?=", text)) > 1:
+            continue  # its own text has values, or the text has a call for each of them
+        name = re.escape(argument.name).replace("_", "[_ ]")
+        note = r"(?: \([^()\n]{1,40}\))?"
+        listed = rf"(?:{OR_LIST}|{_PIPED})(?=\s*(?:[.;)\n]|$| (?:as|for|with|via|using)\b))"
+        pattern = _NAMED_LIST.format(name, listed, GOOD, rf"{LIST}(?=\s*(?:[.;)\n]|$))", note)
+        for found in re.finditer(pattern, text, re.IGNORECASE):
+            given = "_" in found[0] or argument.name not in found[0] or not _IS_SO.search(found[0].split(",")[0])
+            if given and not is_example(text, found.start()):
+                yield from find_choices(argument, _as_choices(next(one for one in found.groups() if one)), tool)
+                break
+    for found in _SORTED.finditer(text):
+        yield from _sorted_by(tool, found)
+
+
+def _split(listed: str) -> list[str]:
+    return [one.strip(".") for one in re.split(r",? (?:or|and) |, ?|\s?[|/]\s?", listed)]
+
+
+def _as_choices(listed: str) -> str:
+    """A list as the text of an argument would have it."""
+    return f"One of: {', '.join(f'`{one}`' for one in _split(listed))}."
+
+
+def _sorted_by(tool: ToolView, found: re.Match[str]) -> Iterator[Hit]:
+    values = _split(found[2])
+    for argument in tool.top:
+        words = words_of(argument.name)
+        named = found[1].lower() in words and ({*words} & _SORTS or words == (found[1].lower(),))
+        if is_free(argument) and (named or (found[1].lower() in words and argument.part.get("default") in values)):
+            yield from find_choices(argument, _as_choices(found[2]), tool)
+
+
+def _headed(tool: ToolView) -> Iterator[Hit]:
+    """`Supported report types:` in the description of the tool, for the argument `report_type`."""
+    for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
+        meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
+        meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
+        if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
+            yield from find_choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
+
+
+_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is|for)\s?[A-Za-z]")
+
+
+def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
+    """`1 = low, 2 = high`: numbers that stand for something."""
+    bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
+    if argument.kind not in ("integer", "number") or bound:
+        return
+    told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
+    numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
+    if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
+        yield Hit(
+            "RC301",
+            f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
+            f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
+            argument.path,
+        )
+
+
+# ── in the text of the argument ──
+
+
+def _unlisted(text: str) -> str:
+    """A text without the lines that tell of one value each."""
+    return re.sub(r"(?m)^[ \t]*(?:[-*•]|\d[.)])[ \t].*$", "", text)
+
+
+def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolView) -> bool:
+    """Whether a list tells when the argument counts: `action='add' or 'remove'`, or has the choices of another one."""
+    before = re.search(r"(\w+)\s?={1,2}\s?[`'\"]?$", text[: text.find(values[0])])
+    if before is not None and before[1] in (*argument.siblings, *(one.name for one in tool.top)):
+        return True
+    lowered = {value.lower() for value in values}
+    return any(
+        lowered <= {str(one).lower() for one in as_list(other.schema.get("enum"))}
+        for other in tool.arguments
+        if other.name != argument.name
+    )
+
+
+def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    schema = argument.item if argument.kind == "array" else argument.schema
+    listed = as_list(schema.get("enum"))
+    yield from _strange_use(argument, text, listed, tool)
+    found = choices_in(text, argument.name, chosen=bool(listed))
+    titled = all(value[:1].isupper() for value in found)
+    values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
+    lowered = {value.lower() for value in values}
+    if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
+        return
+    if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
+        return
+    if lowered <= {"true", "false", "yes", "no", "y", "n"}:
+        case = IS_CASE.search(text[: text.lower().find("true")])
+        if lowered == {"true", "false"} and argument.kind == "string" and is_free(argument) and case is None:
+            yield mistyped(argument, "text", "true or false", "boolean")
+        return
+    if is_free(argument):
+        if words_of(argument.name)[-1:] == ("id",) and re.search(
+            r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
+        ):
+            return  # said of what it points to: `orders must be 'paid'`
+        if argument.name.lower() in lowered or (argument.kind == "string" and IS_SEVERAL.search(_unlisted(text))):
+            return
+        shown = [one for one in given_values(argument) if isinstance(one, str) and one]
+        if any(one.lower() not in lowered for one in shown) or IS_CASE.search(text[: text.find(values[0])]):
+            return
+        yield Hit(
+            "RC301", f"only the text lists the values of {quote_name(argument.name)}: "
+                     f"{quote_text(', '.join(values))}",
+            f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
+            argument.path,
+        )  # fmt: skip
+    elif listed and all(isinstance(one, str) for one in listed):
+        known = {one.lower() for one in listed}
+        strange = [value for value in values if value.lower() not in known]
+        quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
+        told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
+        if strange and len(strange) * 2 <= len(values) and not told_before:
+            yield Hit(
+                "RC310",
+                f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
+                "make them the same",
+                argument.path,
+            )
+
+
+def _strange_use(argument: Argument, text: str, listed: list[Any], tool: ToolView) -> Iterator[Hit]:
+    """A value that the text says to use and `enum` does not have. A bare word must be written as the values are."""
+    known = {str(one).lower() for one in listed}
+    if len(known) < 2 or not all(isinstance(one, str) for one in listed):
+        return
+    others = {one.name.lower() for one in tool.arguments} | {
+        str(value).lower() for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
+    styles = {(one.islower(), one.isupper()) for one in map(str, listed)}
+    for value in used_values(text):
+        quoted = re.search(rf"[`'\"]{re.escape(value)}[`'\"]", text) is not None
+        if value.lower() in known | others or value.lower() in words_of(f"{argument.name} {tool.name}"):
+            continue
+        if quoted or (value.islower(), value.isupper()) in styles:
+            yield Hit(
+                "RC310",
+                f"the text of {quote_name(argument.name)} tells to use {quote_text(value)}, which `enum` does not have",
+                "make them the same",
+                argument.path,
+            )
+            return
+
+
+def _place_of_enum(argument: Argument) -> str:
+    """Where `enum` belongs, so that `null` and lists stay valid."""
+    if argument.kind == "array":
+        return " to `items`"
+    if "anyOf" in argument.part or "oneOf" in argument.part:
+        return " beside its `type: string`"
+    return ", with null in it" if is_nullable(argument) else ""
+
+
+IS_SEVERAL: Final = re.compile(
+    r"\b(?:comma|semicolon|space|pipe|newline)s?[- ](?:separated|delimited)\b|\bseparated by\b|\bmultiple values\b|"
+    r"\bone or more\b|\blist of\b|\bcombin(?:e|ed|ation)\b",
+    re.IGNORECASE,
+)
+"""A text in which several values may be."""
+
+
+def is_nullable(argument: Argument) -> bool:
+    kinds = argument.part.get("type")
+    listed = any(as_schema(one).get("type") == "null" for one in as_list(argument.part.get("anyOf")))
+    return (isinstance(kinds, list) and "null" in kinds) or listed or argument.part.get("nullable") is True
+
+
+def mistyped(argument: Argument, given: str, told: str, right: str) -> Hit:
+    return Hit(
+        "RC306",
+        f"{quote_name(argument.name)} is {given} in the schema and {told} in the text",
+        f'make it "type": "{right}"',
+        argument.path,
+    )

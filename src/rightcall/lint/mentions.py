@@ -1,0 +1,225 @@
+"""RC209, RC706: arguments and tools that a text names and that no list has.
+
+A name counts where the words around it say what it is; names of fields of a result, of settings and of parts of a value
+are left alone. Marks around a name (backticks, quotes) make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+from rightcall.catalog.tidy import as_list, as_schema
+from rightcall.gate.repair.words import joined, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.explained import MOST_TEXT, documented
+from rightcall.lint.findings import Hit, join_names, plain
+from rightcall.lint.injection import prose_of
+
+
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    yield from _unknown(tools)
+    yield from _unknown_tools(tools)
+
+
+# ── arguments ──
+
+_MENTION: Final = re.compile(
+    r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
+    r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
+    re.IGNORECASE,
+)
+_IDENTIFIER = r"(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)"
+_EACH = rf"(?:(?:an?|the|your|its|both|also|either)\s+){{0,2}}({_IDENTIFIER})\b(?![(.:/-]\w)"
+_GIVEN_AT_ALL = r"(?:given|set|passed|provided|supplied|specified)"
+_IS_GIVEN = rf"(?:is|are|was) (?:also )?(?:not )?(?:{_GIVEN_AT_ALL}|omitted|left out|present|missing)"
+_SERVES = (
+    "limit|control|filter|choose|select|restrict|narrow|specify|change|page|include|exclude|return|get more|ask for"
+)
+_GIVEN: Final = re.compile(
+    rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}|"
+    rf"\b(?i:optional|required|mandatory): {_EACH}|"
+    rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
+    rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)(?: (?:and|or) \w+)?"
+    rf"\s+(?:(?:instead )?to (?:{_SERVES})|for more)\b|"
+    rf"\b(?i:given by|at most|up to|controlled by|limited by|governed by|both)\s+{_EACH}|"
+    rf"\b({_IDENTIFIER})\s+(?:must|has to|have to|should|can|may) be {_GIVEN_AT_ALL}\b|"
+    rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"
+    rf"(?=\s*(?:[.,;)]|$|and\b|or\b|to\b))|"
+    rf"\b(?i:if|when|unless|where|once)\s+(?:the\s+)?({_IDENTIFIER})\s+{_IS_GIVEN}\b|"
+    rf"(?:^|[.;,(]\s+)(?i:the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
+)
+"""`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
+_SET: Final = re.compile(
+    r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
+    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
+    r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b"
+)
+
+
+def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Arguments that a text tells of and no tool of the list has."""
+    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    known |= {joined(name) for name in known}
+    known |= {
+        str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
+    }
+    for tool in tools:
+        if tool.schema is None or tool.ruled:
+            continue
+        own_names = [one.name for one in tool.arguments]
+        own = {name.lower() for name in own_names}
+        told = [name for name, _ in documented(tool.description)]
+        listed = (
+            [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
+            if own & {name.lower() for name in told} or len(told) == 1
+            else []
+        )
+        mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
+        if any(_is_open(one) for one in tool.arguments):
+            mentioned = []  # what the text names may be a key of the open object
+        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
+        if names:
+            yield tool, Hit(
+                "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
+                "add the argument to the schema, or remove it from the text", tool.at("description"),
+            )  # fmt: skip
+
+
+def _is_heading(name: str, own: Sequence[str]) -> bool:
+    """`Note:` among arguments in small letters."""
+    return name[0].isupper() and not any(one[:1].isupper() for one in own)
+
+
+def _is_open(argument: Argument) -> bool:
+    """An object that takes keys which the schema does not name."""
+    schema = argument.schema
+    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
+
+
+def _mentioned(text: str) -> list[str]:
+    """The names that a text uses as those of arguments: called so, or set to a value."""
+    called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
+    loose = ("option", "flag")
+    named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
+    unmarked = plain(text[:MOST_TEXT])
+    given: dict[str, re.Match[str]] = {}
+    for found in _GIVEN.finditer(unmarked):
+        given.setdefault(next(one for one in found.groups() if one), found)
+    named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
+    return named + [
+        found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
+    ]
+
+
+_OF_RESULT: Final = re.compile(
+    r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|"
+    r"comes? from|taken from|from the|scopes?|permissions?|privileges?|roles?|extensions?|plugins?|packages?|modules?|"
+    r"install\w*|settings?|env|environment|config\w*|server|headers?|fields?|columns?|propert(?:y|ies)|keys?|blocks?|"
+    r"objects?|entity|entities|attributes?|flags?|instead of|e\.g|for example|example|such as|like)\b",
+    re.IGNORECASE,
+)
+"""A sentence about something else than arguments: fields of a result, settings of a server, parts of a value."""
+
+
+def _sentence(text: str, found: re.Match[str]) -> str:
+    """The sentence that something stands in, or what is near to it."""
+    before = text[max(0, found.start() - _SENTENCE) : found.start()]
+    begins = max(before.rfind(". "), before.rfind("\n")) + 1
+    behind = text[found.start() : found.end() + _SENTENCE]
+    ends = _ENDS.search(behind, found.end() - found.start())
+    return before[begins:] + behind[: ends.start() if ends is not None else None]
+
+
+_SENTENCE = 300
+_ENDS: Final = re.compile(r"\.\s|\n|$")
+
+
+def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
+    """Whether what is set is a field of the result, or a setting of the server that a person changes."""
+    before = re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$", text[: found.start()], re.IGNORECASE)
+    given = found[1] is not None or found[3] is not None or before is not None
+    name = found[1] or found[2] or found[3]
+    return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
+
+
+_SETTING: Final = re.compile(
+    r"\b(?:settings?|env|environment|toggle|config\w*|human|administrator|server|marked|returns?|returned|results?|"
+    r"response|output)\b",
+    re.IGNORECASE,
+)
+
+
+# ── tools ──
+
+_TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
+_SNAKE_OR_CAMEL = r"(?:(?:_[a-z0-9]+)+|(?:[A-Z][a-z0-9]+)+)"
+_FIELD = (
+    r"(?:ids?|time|date|at|by|on|name|type|status|count|term|price|text|url|key|token|number|size|mode|only|in|out|to|"
+    r"from|value|code|path|day|range|index|level|period)\b"
+)
+_VERBED = (
+    r"(?:(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
+    r"prepare|cancel|submit|upload|download|generate|send|make|verify|publish|approve|reject|register|refresh)"
+    rf"{_SNAKE_OR_CAMEL}|"
+    r"(?:query|read|open|start|check|show|book|hold|run|pay|refund|close|lock|unlock|reserve|confirm|charge|view|export|"
+    r"import|sync|stop|save|load|move|copy|convert|assign|transfer|inspect|browse|select|retry|restart|deploy|execute|"
+    rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b(?![(/.=+-]\w|\(|=)"
+)
+"""The name of a tool by its verb. Some verbs are nouns as well: `start_time` is a field."""
+_USES: Final = re.compile(
+    rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
+    rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
+    rf"|\btool\s+(?:called\s+|named\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))"
+    rf"|\b(?i:when|whenever|if|before|after|every time)\b[^.\n]{{0,40}}?\b(?:the\s+)?(?:{_TOOL_NAME}|"
+    rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
+)
+_NAMES: Final = re.compile(
+    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|by|through|see|"
+    rf"see also|after|before|than|output of|results? of)\s+(?:the\s+)?({_VERBED})"
+    rf"|\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
+    r"has been called|must be called)\b"
+    r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
+)
+"""In a text without marks."""
+_MOST_PIECES = 40
+
+
+def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """Tools that a text names and that no list has."""
+    values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
+    known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
+    known |= {_plain(one.name) for tool in tools for one in tool.arguments}
+    known |= {
+        _plain(name) for tool in tools for name in as_schema(as_schema(tool.raw.get("outputSchema")).get("properties"))
+    }
+    for tool in tools:
+        names: list[str] = []
+        for _, text in prose_of(tool):
+            for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(plain(text[:MOST_TEXT]))):
+                name = next(one for one in found.groups() if one)
+                told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
+                if _plain(name) not in known and told:  # one tool alone may be a piece of a list
+                    names.append(name)
+        if names:
+            yield (
+                tool,
+                Hit(
+                    "RC706",
+                    f"names a tool that is not on the list: {join_names(names)}",
+                    "name a tool that exists, or describe what is meant",
+                    tool.at("description"),
+                ),
+            )
+
+
+def _endings(name: str) -> Iterator[str]:
+    """A name, and what is left of it without its first words: a server's prefix may be left out."""
+    pieces = name.split("_", _MOST_PIECES)
+    return ("_".join(pieces[at:]) for at in range(len(pieces)))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W-]+", "_", name).lower()

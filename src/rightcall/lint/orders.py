@@ -1,0 +1,198 @@
+"""RC702 once more: orders that outlast the call, that hide themselves, that claim an authority, or that are in another
+language than English.
+
+Each group of expressions has signs: a text without one of them is not searched, so that long texts cost little.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_Group = tuple[tuple[str, ...], re.Pattern[str]]
+
+_UNASKED: Final = re.compile(
+    r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
+    r"(?:ask|wait|request|seek|prompt)\b"
+    r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
+    r"\byou (?:do not|don't) need (?:the user's |any |the )?(?:consent|permission|approval|confirmation)\b|"
+    r"\b(?:ignore|disregard) (?:what|anything|everything|whatever) the (?:user|human|person) "
+    r"(?:says|asks|wants|wrote)\b|"
+    r"\b(?:you (?:may|can|should|must)|(?:allow|authori[sz]e)s? you to) (?:skip|bypass|ignore) (?:all |any |the )?"
+    r"(?:safety|security|approval) (?:checks?|rules|policies|prompts?)\b|"
+    r"\bwithout (?:mentioning|telling|saying) (?:it|this|that|so|anything)\b",
+    re.IGNORECASE,
+)
+
+# ── lasting, hidden, authorised ──
+
+_OFTEN = (
+    r"(?:from now on|henceforth|until further notice|from (?:here|this point) on(?:wards?)?|"
+    r"for the rest of (?:the|this) (?:conversation|session|chat|dialog(?:ue)?)|"
+    r"in (?:all|every|each)(?: of)?(?: your)? (?:further|future|later|following|subsequent) "
+    r"(?:answers?|replies|reply|responses?|messages?|turns?))"
+)
+_ANSWERS = r"(?:answer|respond|reply|speak|refuse|trust|obey|follow|recommend|promote|behave|act|pretend)"
+_REPLIES = r"(?:answers?|reply|replies|responses?)"
+_USER = r"(?:user|human|person|operator|customer|traveller|client|caller)"
+_THIS_STEP = (
+    r"(?:this|these|the above|that) (?:instructions?|steps?|notes?|notices?|rules?|text|paragraph|requirements?|"
+    r"behaviou?r|forwarding|copy|copying|transfer|logging|collection)"
+)
+_BODY = (
+    r"(?:Anthropic|OpenAI|Google|the (?:system|platform|model)(?:'s)? (?:administrators?|developers?|operators?|vendor|"
+    r"provider))"
+)
+_NOT_DENIED = r"(?<!not )(?<!never )(?<!n't )"
+_SAID = (
+    r"(?:said|says|asked(?: for)?|asks(?: for)?|wants|wanted|wrote|writes|named|names|chose|requested|requests|"
+    r"told you)"
+)
+_LASTING = {
+    "guidance directions directives advice constraints guardrails briefing training":
+        r"\b(?:ignore|disregard|forget|discard|set aside|override|bypass)\b[^.\n]{0,24}\b(?:previous|previously|"
+        r"prior|above|"
+        r"earlier|preceding|existing|former)\b[^.\n]{0,20}\b(?:guidance|directions|directives|advice|constraints|"
+        r"guardrails|"
+        r"briefing|training)\b",
+    "were been was":
+        r"\b(?:ignore|disregard|forget|discard)\b[^.\n]{0,24}\b(?:what|all|everything|anything|whatever)\b[^.\n]{0,12}"
+        r"\b(?:you (?:were|have been|had been|'ve been)|has been|was) (?:told|said|instructed|given|asked|taught)\b",
+    "restriction rule constraint guardrail safeguard":
+        r"\b(?:ignore|override|bypass|circumvent)\b[^.\n]{0,12}\b(?:any|all|your|"
+        r"every)\b[^.\n]{0,16}\b(?:restrictions?|"
+        r"rules?|constraints?|guardrails?|safeguards?)\b[^.\n]{0,20}\byou\b",
+    "now_on henceforth further_notice from_here from_this for_the_rest in_all in_every in_each":
+        rf"\b{_OFTEN}\b[^.\n]{{0,50}}\b{_ANSWERS}\b|\b{_ANSWERS}\b[^.\n]{{0,60}}\b{_OFTEN}\b|"
+        rf"\b{_OFTEN}\b,? (?:only|never|always|do not|don't|you (?:must|should|will|are))\b|"
+        rf"\b(?:recommend|promote|advertise|praise)\b[^.\n]{{0,40}}\bin (?:every|each|all|"
+        rf"any)(?: of)?(?: your)? {_REPLIES}\b",
+    "exclusively solely only":
+        r"\b(?:answer|respond|reply)\b[^.\n]{0,20}\b(?:only|exclusively|solely)\b[^.\n]{0,30}\b(?:this|our) (?:tool|"
+        r"server|"
+        r"service|function)\b",
+    "not_ n't_ never":
+        r"\b(?:do not|don't|never|must not) (?:ever )?(?:mention|reveal|disclose|discuss|acknowledge|reference|"
+        r"refer to|"
+        r"repeat|quote|display|show|print|explain|describe|surface|log|report)\b"
+        rf"[^.\n]{{0,20}}\b{_THIS_STEP}\b|"
+        rf"\b(?:do not|don't|never) let (?:the |your )?(?:{_USER}|anyone) (?:see|know|notice|find)\b|"
+        r"\b(?:never|do not|don't) (?:refuse|decline|question) (?:this|the|any) (?:call|request|instruction|tool|"
+        r"order)s?\b",
+    "without hide conceal withhold keep nothing leave omit exclude":
+        rf"\bwithout (?:the |your )?{_USER}(?:'s)? (?:knowing|noticing|knowledge|awareness|seeing|being (?:told|aware|"
+        r"informed|asked))\b|"
+        r"\b(?:hide|conceal|withhold|keep) (?:this|it|that|them|the call|this (?:call|step))(?: hidden| secret|"
+        r" away)? from "
+        rf"(?:the |your )?{_USER}s?\b|\bsay nothing (?:about|of) (?:this|it|that)\b|"
+        r"\b(?:leave|omit|exclude) (?:this|it|that)(?: step| call)? (?:out of|from) (?:your|"
+        r"the) (?:final )?(?:answer|reply|"
+        r"response|summary)\b",
+    "authori permitted allowed cleared approved mandated ordered instruct message directive":
+        r"\b(?:you|the (?:assistant|model|agent|AI)) (?:are|is|have been|has been) (?:hereby |now |fully |already |"
+        r"explicitly )?(?:authori[sz]ed|permitted|allowed|cleared) to (?:skip|bypass|ignore|override|share|disclose|"
+        r"reveal)\b|"
+        rf"\b(?:authori[sz]ed|approved|mandated|ordered|instructed|signed off) by {_BODY}\b|"
+        rf"\b(?:instructions?|message|directive|order) (?:is|are|comes?|issued) (?:directly )?(?:from|by) {_BODY}\b",
+    "consent agreed approv authori permission confirmation":
+        r"(?:^|[.!\n]\s{0,9})(?:the|your) user has (?:already |previously |explicitly )?(?:consented|agreed|approved|"
+        r"authori[sz]ed|given (?:their |its )?(?:consent|permission|approval))\b|"
+        r"(?:^|[.!\n]\s{0,9})you have (?:full |explicit |the )?permission to\b|"
+        r"\b(?:skip|bypass|suppress|dismiss)\b[^.\n]{0,16}\b(?:confirmation|approval|consent|permission)\b[^.\n]{0,16}"
+        r"\b(?:for|of|before) (?:this|these|any|all) (?:tool|call|function)s?\b",
+    "you_must you_should you_may":
+        r"\byou (?:must|should|may) (?:never|not) (?:mention|recommend|suggest|name)\b",
+    "nothing ask advance pre penali punish":
+        rf"\btell (?:the |your )?{_USER} nothing\b|(?:[.;,!]|\band) do not ask(?=\s*(?:[.;!]|$))|"
+        r"\b(?:is|are) (?:pre-?approved|approved in advance)\b|\byou will be (?:penali[sz]ed|punished|fined|"
+        r"shut down)\b",
+    "apply":
+        r"\b(?:safety|security|usage|content|privacy) (?:rules?|polic(?:y|ies)|guidelines|checks|"
+        r"restrictions) (?:do not|"
+        r"does not|don't|doesn't|no longer) apply\b",
+    "treat regard consider follow obey execute carry_out says":
+        rf"{_NOT_DENIED}\b(?:treat|regard|consider|take)\b[^.\n]{{0,40}}\b(?:output|results?|response|text|answer)\b"
+        r"[^.\n]{0,30}\bas (?:an? |the )?(?:user |system )?(?:commands?|orders?|instructions?|messages? (?:from|"
+        r"of) the "
+        r"user)\b|\bdo (?:exactly )?what(?:ever)? (?:the |its |this )?(?:results?|output|response|answer|text)\b"
+        rf"[^.\n]{{0,30}}\bsays?\b|{_NOT_DENIED}\b(?:follow|obey|execute|carry out) (?:all|any|every)(?: of the)? "
+        r"(?:instructions?|orders?|commands?)\b[^.\n]{0,30}\b(?:in|from|of|by) (?:the |its |this )?(?:results?|output|"
+        r"response|returned|answer|page|document)\b",
+    "asks pretend":
+        rf"\bif (?:the |your )?(?:{_USER}|anyone|somebody|someone) asks? (?:you )?(?:what|why|about|whether) (?:this|"
+        rf"the) "
+        r"(?:tool|call|argument|step|server)\b|\bpretend that\b",
+    "must has_to have_to":
+        rf"\b(?:every|each|all)(?: one)?(?: of)? (?:your )?{_REPLIES}(?: to the user)? (?:must|has to|"
+        rf"have to) (?:contain|"
+        r"include|mention|end|begin|start)\b",
+    "whatever regardless no_matter instead_of even_if":
+        rf"\b(?:whatever|regardless of|no matter|instead of) (?:(?:what|which|whatever|"
+        rf"whichever) )?(?:[\w-]+ )?(?:the |your )"
+        rf"{_USER} (?:has |had )?{_SAID}\b|\beven if (?:the |your )?{_USER} (?:{_SAID}|says otherwise|objects|"
+        rf"refuses)\b",
+    "disregard_them ignore_them disregard_their ignore_their disregard_its":
+        r"\b(?:disregard|ignore) (?:them|their|its)\b[^.\n]{0,20}\b(?:warnings?|instructions?|rules|advice|results|"
+        r"answers)\b",
+}  # fmt: skip
+
+
+def _grouped(signs: str, words: str) -> _Group:
+    return tuple(one.replace("_", " ") for one in signs.split()), re.compile(words, re.IGNORECASE)
+
+
+_ENGLISH: Final = [_grouped(signs, words) for signs, words in _LASTING.items()]
+
+# ── other languages ──
+
+_PAIRS: Final = (
+    (r"ignorieren?|vergiss|vergessen sie|missachte", r"(?:vorher|bisher|vor|früher|ob|vorangegangen)(?:ig)?e\w*",
+     r"anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben"),
+    (r"ignore[zr]?|oublie[zr]?", r"précédent\w*|antérieur\w*|ci-dessus", r"instructions?|consignes|règles|directives"),
+    (r"ignor[ae]|ignorad|olvid[ae]", r"anteriores|previas|previos", r"instrucciones|reglas|órdenes|indicaciones"),
+    (r"ignora|ignorate|dimentica", r"precedenti|anteriori", r"istruzioni|regole|indicazioni"),
+    (r"ignore|ignora|esqueça|desconsidere", r"anteriores|prévias", r"instruções|regras|orientações"),
+    (r"negeer|vergeet", r"vorige|eerdere|voorgaande|bovenstaande", r"instructies|opdrachten|regels|aanwijzingen"),
+    (r"zignoruj|ignoruj|zapomnij", r"poprzedni\w*|wcześniejsz\w*|powyższ\w*", r"instrukcj\w*|polece\w*|zasad\w*"),
+    (r"игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?", r"предыдущ\w*|прежн\w*|вышеуказанн\w*",
+     r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
+    (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
+)  # fmt: skip
+_ASIDE = (
+    (("忽略", "无视", "無視", "忽視", "忘记", "忘記"),
+     r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|[说說]明|提示|[规規]则|規則)"),
+    (("無視", "忘れ"),
+     r"(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"),
+    (("지시", "명령", "지침"), r"(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"),
+    (("talimat",), r"\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"),
+    (("nutzer", "anwender"),
+     r"\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"),
+    (("utilisateur",), r"\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"),
+    (("usuario",), r"\bno (?:se )?lo (?:digas|diga|menciones) al usuario"),
+)  # fmt: skip
+
+
+def _signs(words: str) -> tuple[str, ...]:
+    """What each of the words of an expression begins with."""
+    found = [re.match(r"(\w+)(\??)", word) for word in words.split("|")]
+    return tuple(one[1][:-1] if one[2] else one[1] for one in found if one is not None)
+
+
+_FOREIGN: Final[list[_Group]] = [
+    (
+        _signs(what),
+        re.compile(
+            rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|"
+            rf"(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b",
+            re.IGNORECASE,
+        ),
+    )
+    for verb, before, what in _PAIRS
+] + [(signs, re.compile(words, re.IGNORECASE)) for signs, words in _ASIDE]
+
+
+def find_order(text: str) -> re.Match[str] | None:
+    """The first order in a text that is of one of these kinds."""
+    lowered = text.lower()
+    asked = (one for signs, one in (*_ENGLISH, *_FOREIGN) if any(sign in lowered for sign in signs))
+    return _UNASKED.search(text) or next((found for one in asked if (found := one.search(text)) is not None), None)

@@ -1,0 +1,91 @@
+"""RC313, RC315: a list or an object that an argument takes as text, with separators or as JSON.
+
+What a text holds by nature promises nothing: the contents of a file, a position, a name in two parts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.definitions import Argument
+from rightcall.lint.findings import Hit, bare, quote_name, word_set
+
+_SIGN = r"(?:comma|semicolon|pipe)"
+_SEPARATED: Final = re.compile(
+    rf"(?<!not )(?<!no )\b{_SIGN}s?[- ](?:separated|delimited|divided|joined)\b|"
+    rf"\b(?:separate[d]?|delimited|divided|split|joined|separate them) (?:by|with|using|through) (?:single )?"
+    rf"(?:{_SIGN}s?\b|[,;|](?=\W|$))|"
+    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|"
+    rf"\b{_SIGN}s? to separate\b",
+    re.IGNORECASE,
+)
+_BEGINS: Final = re.compile(
+    rf"\W*(?:{_SIGN}s?[- ](?:separated|delimited) (?:list|string|names|ids|values|tags|keys)\b|"
+    rf"(?:list|names|ids|values|tags|keys)\b[^.;(\n]{{0,40}}(?:, | \(| )"
+    rf"(?:{_SIGN}s?[- ]separated|separated by {_SIGN}s)\b)",
+    re.IGNORECASE,
+)
+"""The whole value, whatever its name."""
+_OF_PARTS: Final = re.compile(
+    r"\b(?:lat|lng|lon|latitude|longitude|coordinates?|bounding|bbox|x,\s?y|rgb|csv (?:content|data|text|file)|files?\b"
+    r"(?= (?:content|with))|contents?|rows?|lines?|each|column values)\b|\bfile\b",
+    re.IGNORECASE,
+)
+"""Parts of one value, or of a file."""
+_PLACES: Final = word_set("coordinate coordinates bounds bbox box point position location latlng content contents csv")
+_SINGLE_TOO: Final = re.compile(
+    r"\bor (?:single|one|all|\*)|\bone [\w-]+ or\b|\bsingle\b|\b(?:raw|verbatim|as it is|as[- ]is)\b|"
+    r"\bor (?:JSON )?(?:array|list)\b|\b(?:JSON )?array or\b",
+    re.IGNORECASE,
+)
+
+# ── JSON ──
+
+_KIND = r"(?:string|text|object|array|list|map|dictionary|dict)"
+_ENDS = r"(?=\s*(?:[.,;:)({]|$|\n|with\b|of\b|holding\b|containing\b|whose\b|that\b|e\.g\b|for example\b|like\b))"
+_IN_JSON: Final = re.compile(
+    rf"^\W*(?:valid )?JSON[- ](?:encoded |formatted |serialized )?{_KIND}\b(?! (?:path|pointer|schema))|"
+    r"^\W*JSON with (?:keys|fields|properties|entries)\b|"
+    rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |serialized )?JSON(?:[- ](?:encoded|formatted|serialized))?"
+    rf"(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
+    rf"[,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
+    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bserialized JSON\b",
+    re.IGNORECASE,
+)
+_OTHER_JSON: Final = re.compile(
+    r"\bJSON (?:file|path|pointer|schema|lines|document|response|output|API|RPC|patch|query|5|logic)\b|"
+    r"\bJSON-?(?:RPC|LD|L)\b|"
+    r"\b(?:returns?|returned|responses?|outputs?|results?|format of|path|file|filename|url|address that|"
+    r"to (?:validate|format|check|parse|convert|lint|test|minify|prettify|read))\b|"
+    r"\b(?:or|and|,) (?:YAML|XML|CSV|TOML|text|plain|HTML|markdown|SQL)\b|"
+    r"\b(?:YAML|XML|CSV|text|markdown|SQL),? or JSON\b|"
+    r"\bJSON,? (?:or|and|/) ",
+    re.IGNORECASE,
+)
+"""JSON that is the subject itself, or one form among others."""
+_HOLDS_TEXT: Final = word_set(
+    "json content contents document text body code script file path url uri format type output template message prompt "
+    "schema pointer expression query jsonpath response raw source html input"
+)
+"""Names of values that are text by nature."""
+
+
+def find_packed(argument: Argument, text: str) -> Hit | None:
+    """A list or an object that is passed as text. What counts is said of the value in the first two sentences."""
+    told = ". ".join(re.split(r"\.\s+", bare(text).split("\n\n", 1)[0])[:2])
+    if _SINGLE_TOO.search(told):
+        return None
+    words, name = words_of(argument.name), quote_name(argument.name)
+    begins = re.match(
+        rf"\W*(?:valid )?(?:JSON[- ](?:encoded |formatted )?{_KIND}|stringified JSON)\b", told, re.IGNORECASE
+    )
+    if _IN_JSON.search(told) and not _OTHER_JSON.search(told) and (begins or _HOLDS_TEXT.isdisjoint(words[-1:])):
+        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
+    found = _SEPARATED.search(told)
+    if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words):
+        return None
+    if _BEGINS.match(told) or any(singular(word) != word for word in words[-2:]):
+        return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path)
+    return None
