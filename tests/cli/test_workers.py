@@ -111,6 +111,39 @@ def test_who_asks_twice_at_once_at_another_worker_is_told_to_ask_again(server: S
     assert text_of(first.call("tools_echo", {"text": "asked again"}, session)) == "asked again"
 
 
+def post(server: Server, session: str, text: str, path: str = "/mcp", more: str = "") -> bytes:
+    """A call of `echo`, as it is sent."""
+    where = urlsplit(server.url)
+    params = {"name": "tools_echo", "arguments": {"text": text}}
+    body = json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    head = f"POST {where.path}{path} HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-length: {len(body)}\r\n"
+    return f"{head}accept: application/json\r\nmcp-session-id: {session}\r\n{more}\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "interim"), [("/mc%70", "", 0), ("/mcp?x", "", 0), ("/mcp", "expect: 100-continue\r\n", 1)]
+)
+def test_a_connection_goes_over_however_its_request_is_written(
+    server: Server, path: str, more: str, interim: int
+) -> None:
+    first, second = server.at_each().values()
+    asked = post(server, first.initialize(), path + more, path, f"{more}connection: close\r\n")
+    told = second.say(asked)
+    assert (told.count(b"HTTP/1.1 100 Continue"), told.count(b"HTTP/1.1 200 OK")) == (interim, 1)
+
+
+@pytest.mark.long
+def test_what_was_given_away_takes_no_memory(server: Server) -> None:
+    first, second = server.at_each().values()
+    sessions = [first.initialize(), second.initialize()]
+    large, sizes = "x" * 10_000_000, list[int]()
+    for _ in range(3):
+        for session in sessions * 5:
+            assert first.call("tools_echo", {"text": large}, session).status == 200  # more than a call may have
+        sizes.append(sum(map(resident, server.worker_pids())))
+    assert sizes[2] - sizes[0] < 5 * len(large)
+
+
 @pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])
 def test_a_session_whose_worker_is_gone_is_told_as_the_specification_says(server: Server, session: str) -> None:
     got = server.connect().call("tools_echo", {"text": "x"}, session)

@@ -81,6 +81,8 @@ def told(answer: Answer) -> list[Any]:
         ("2025-11-25", "application/json, text/event-stream", "application/json", b"{"),
         ("2025-11-25", "application/json", "application/json", b"{"),
         ("2025-11-25", "*/*", "application/json", b"{"),
+        ("2025-11-25", "text/event-stream;q=0.5, application/json; q=0.0", "text/event-stream", b"id: 2-0\n"),
+        ("2025-11-25", "application/problem+json, text/event-stream", "text/event-stream", b"id: 2-0\n"),
         ("2025-06-18", "application/json, text/event-stream", "application/json", b"{"),
     ],
 )
@@ -196,7 +198,9 @@ def test_clients_that_could_not_come_back_keep_their_connection() -> None:
     assert run(work, ScriptedLink(silent)).json["result"]["content"][0]["text"] == "done"
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/json; q=1, text/html"])
+@pytest.mark.parametrize(
+    "accept", ["application/json", "application/json; q=1, text/html", "application/json, text/event-stream;q=0"]
+)
 def test_a_client_that_takes_no_streams_waits_for_its_answer(accept: str) -> None:
     async def work(site: Site) -> Answer:
         calls = Calling(site, {**await site.session(), "accept": accept})

@@ -11,7 +11,9 @@ the token, never by what a client calls itself.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -63,6 +65,7 @@ _EVENTS: Final = [
     (b"x-accel-buffering", b"no"),
 ]
 _JSON: Final = (b"content-type", b"application/json")
+_NEVER: Final = re.compile(rb"\bq=0(\.0*)?\s*$")
 Header = tuple[bytes, bytes]
 Still = Callable[[], Awaitable[bool]]
 
@@ -126,14 +129,15 @@ async def stream(
     reply: Reply, scope: Scope, receive: Receive, send: Send, manner: Manner, headers: Sequence[Header] = ()
 ) -> None:
     """A stream whose token was revoked meanwhile ends like one whose client has left."""
-    accept = first_headers(scope).get(b"accept", b"")
-    eager = reply.can_pause = manner.primed and accept.find(b"event-stream") >= 0
+    accept = _accepted(first_headers(scope).get(b"accept", b""))
+    eager = reply.can_pause = manner.primed and b"text/event-stream" in accept
     channel = reply.channel
     await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
-    if eager and channel.is_over and reply.answer is not None and not reply.has_news and b"json" in accept:
+    takes_json = not accept.isdisjoint((b"application/json", b"application/*", b"*/*"))
+    if eager and takes_json and channel.is_over and reply.answer is not None and not reply.has_news:
         await plain(send, manner.status(reply.answer), reply.answer, headers)
         return
-    takes_events = not accept or b"event-stream" in accept or b"*/*" in accept
+    takes_events = not accept.isdisjoint((b"text/event-stream", b"*/*"))
     watch = asyncio.ensure_future(_left(receive))
     try:
         with channel.attended():
@@ -153,6 +157,17 @@ async def stream(
             )
     finally:
         watch.cancel()
+
+
+@lru_cache(maxsize=64)  # the same few with every request
+def _accepted(accept: bytes) -> frozenset[bytes]:
+    """What a client takes by its header, without what that names to refuse it.
+
+    >>> sorted(_accepted(b"application/json;q=0, text/event-stream;q=0.5")), sorted(_accepted(b""))
+    ([b'text/event-stream'], [b'*/*'])
+    """
+    kinds = [one.partition(b";") for one in (accept or b"*/*").lower().split(b",")]
+    return frozenset(kind.strip() for kind, _, about in kinds if not _NEVER.search(about))
 
 
 async def resume_stream(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:

@@ -238,7 +238,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """Made by `protocol_for`, which gives it the crowd that it belongs to."""
 
     crowd: ClassVar[Crowd]
-    keeps: ClassVar[bytes | None] = None
+    keeps: ClassVar[str | None] = None
     """How the paths end whose requests are kept as they came, since another process may have to answer them."""
     app: Any
     url: bytes
@@ -267,15 +267,16 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._since = self._heard = self.loop.time()
-        if self.crowd.enter(self, self.loop):
-            self.crowd.waits(self)
-        else:
+        if not self.crowd.enter(self, self.loop):
             self._send_away((503, "too_many_connections", "too many connections are open; try again in a moment"))
+            return
+        self.crowd.waits(self)
         if self.handed:
-            request, self.handed = self.handed, b""
-            self.data_received(request)
+            self.data_received(self.handed)
+            self.handed = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived = None
         self.crowd.leave(self)
         super().connection_lost(exc)
 
@@ -375,7 +376,7 @@ class LimitedProtocol(HttpToolsProtocol):
             if name == b"content-length" and int(value) > self._most_body:
                 self._refuse(self._large_body())
             elif name == b"expect" and value.lower() == b"100-continue":
-                self.expect_100_continue = True
+                self.expect_100_continue = not self.handed  # whoever has read it has said so
         self._state = _State.BODY
         self._since = self._heard
         self._body_bytes = 0
@@ -403,7 +404,7 @@ class LimitedProtocol(HttpToolsProtocol):
         scope["path"] = unquote(path) if "%" in path else path
         scope["raw_path"] = url.path
         scope["query_string"] = url.query or b""
-        if self.keeps and url.path.endswith(self.keeps):
+        if self.keeps and scope["path"].endswith(self.keeps):
             cast("dict[str, Any]", scope)[CONNECTION] = self
         else:
             self._arrived = None

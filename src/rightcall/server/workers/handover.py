@@ -42,6 +42,8 @@ RECENT: Final = 60.0
 """A session that was used within so many seconds will be used again."""
 _TIRED: Final = 1.0
 """Seconds without accepting where the system has no descriptor left."""
+_CROWDED: Final = 0.005
+"""Seconds after which a worker is asked again to whom too many want to give something."""
 _GO: Final = b"g"
 _LENGTH: Final = Layout(">Q")
 _OWNER: Final = re.compile(r"(w[0-9]{1,9})\.")
@@ -69,7 +71,8 @@ class Handover:
         self._name = name
         self._folder = folder
         self._listener: socket.socket | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._accepting: asyncio.Task[None] | None = None
+        self._taking: set[asyncio.Task[None]] = set()
 
     def start(self, adopt: Adopt) -> None:
         """Take what is this worker's from the others."""
@@ -80,14 +83,19 @@ class Handover:
         listener.bind(self._path(self._name))
         os.chmod(self._path(self._name), 0o600)
         listener.listen()
-        spawn(self._tasks, self._accept(listener, adopt))
+        self._accepting = asyncio.create_task(self._accept(listener, adopt))
 
     async def aclose(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._listener is not None:
+        """What another worker gives at this moment is still taken: that one does not answer it any more."""
+        if self._listener is not None and self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait((self._accepting,))
             self._listener.close()
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=ACCEPTING)
+        for task in list(self._taking):
+            task.cancel()
+        await asyncio.gather(*self._taking, return_exceptions=True)
 
     @property
     def is_needed(self) -> bool:
@@ -113,21 +121,21 @@ class Handover:
             way.setblocking(False)
             try:
                 async with asyncio.timeout(ACCEPTING):
-                    await loop.sock_connect(way, self._path(owner))
+                    await _connect(way, self._path(owner))
                     if await loop.sock_recv(way, 1) != _GO:
                         return False
                     request = connection.stand_still()
-                    if request is None:  # it has sent more already, which was read here
-                        again = [(b"connection", b"close"), (b"retry-after", b"0")]
-                        await plain(send, 503, b"", again)
-                        return True
-                    socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
-                    await loop.sock_sendall(way, request[:-1])
-                    way.send(request[-1:])  # without it, it is none; with it, it is not ours any more
+                    if request is not None:
+                        socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
+                        await loop.sock_sendall(way, memoryview(request)[:-1])
+                        way.send(request[-1:])  # without it, it is none; with it, it is not ours any more
             except (OSError, TimeoutError):
                 connection.go_on()
                 return False
-        connection.let_go()
+        if request is not None:
+            connection.let_go()
+        else:  # it has sent more already, which was read here
+            await plain(send, 503, b"", [(b"connection", b"close"), (b"retry-after", b"0")])
         return True
 
     async def _accept(self, listener: socket.socket, adopt: Adopt) -> None:
@@ -138,7 +146,7 @@ class Handover:
             except OSError:
                 await asyncio.sleep(_TIRED)
             else:
-                spawn(self._tasks, self._take(way, adopt))
+                spawn(self._taking, self._take(way, adopt))
 
     async def _take(self, way: socket.socket, adopt: Adopt) -> None:
         """Says at once that it is there: one that was stopped does not, and is sent nothing."""
@@ -166,6 +174,17 @@ class Handover:
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, f"{name}.sock")
+
+
+async def _connect(way: socket.socket, path: str) -> None:
+    """Raises OSError where nobody is there. The event loop's own takes a full queue for a connection."""
+    while True:
+        try:
+            way.connect(path)
+        except BlockingIOError:
+            await asyncio.sleep(_CROWDED)
+        else:
+            return
 
 
 async def _until_readable(one: socket.socket) -> None:

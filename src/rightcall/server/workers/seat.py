@@ -188,7 +188,7 @@ class WorkerServer(Running):
 
     def __init__(self, app: ASGIApp, seat: Seat, metrics: Metrics, condition: Condition, told: Told) -> None:
         super().__init__(app, seat.listener, seat.limits(), told=told, metrics=metrics)
-        cast("type[LimitedProtocol]", self.config.http).keeps = b"/mcp"
+        cast("type[LimitedProtocol]", self.config.http).keeps = "/mcp"
         self._seat = seat
         self._metrics = metrics
         self._condition = condition
