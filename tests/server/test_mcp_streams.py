@@ -79,6 +79,7 @@ def told(answer: Answer) -> list[Any]:
     [
         ("2025-11-25", "text/event-stream", "text/event-stream", b"id: 2-0\nretry: 1000\ndata: \n\n"),
         ("2025-11-25", "application/json, text/event-stream", "application/json", b"{"),
+        ("2025-11-25", "text/event-stream, application/json", "text/event-stream", b"id: 2-0\n"),
         ("2025-11-25", "application/json", "application/json", b"{"),
         ("2025-11-25", "*/*", "application/json", b"{"),
         ("2025-11-25", "text/event-stream;q=0.5, application/json; q=0.0", "text/event-stream", b"id: 2-0\n"),
@@ -86,7 +87,7 @@ def told(answer: Answer) -> list[Any]:
         ("2025-06-18", "application/json, text/event-stream", "application/json", b"{"),
     ],
 )
-def test_an_answer_that_is_there_at_once_is_a_stream_only_for_clients_that_take_nothing_else(
+def test_an_answer_that_is_there_at_once_is_a_stream_only_for_clients_that_prefer_one(
     version: str, accept: str, kind: str, begins: bytes
 ) -> None:
     async def work(site: Site) -> Answer:

@@ -59,8 +59,10 @@ _LOOKING: Final = 0.05
 """Seconds between two looks whether anything runs."""
 SOON: Final = 0.05
 """Seconds that an answer has before a stream for it opens, where its client can come back to one."""
+_STREAM: Final = b"text/event-stream"
+_KINDS: Final = (b"application/json", b"application/*", b"*/*", _STREAM)
 _EVENTS: Final = [
-    (b"content-type", b"text/event-stream"),
+    (b"content-type", _STREAM),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
@@ -130,14 +132,14 @@ async def stream(
 ) -> None:
     """A stream whose token was revoked meanwhile ends like one whose client has left."""
     accept = _accepted(first_headers(scope).get(b"accept", b""))
-    eager = reply.can_pause = manner.primed and b"text/event-stream" in accept
+    eager = reply.can_pause = manner.primed and _STREAM in accept
     channel = reply.channel
     await reply.room.first_of(channel, SOON)  # nobody looks meanwhile whether the client is still there
-    takes_json = not accept.isdisjoint((b"application/json", b"application/*", b"*/*"))
-    if eager and takes_json and channel.is_over and reply.answer is not None and not reply.has_news:
+    prefers_json = next((one for one in accept if one in _KINDS), _STREAM) != _STREAM
+    if eager and prefers_json and channel.is_over and reply.answer is not None and not reply.has_news:
         await plain(send, manner.status(reply.answer), reply.answer, headers)
         return
-    takes_events = not accept.isdisjoint((b"text/event-stream", b"*/*"))
+    takes_events = _STREAM in accept or b"*/*" in accept
     watch = asyncio.ensure_future(_left(receive))
     try:
         with channel.attended():
@@ -160,14 +162,14 @@ async def stream(
 
 
 @lru_cache(maxsize=64)  # the same few with every request
-def _accepted(accept: bytes) -> frozenset[bytes]:
-    """What a client takes by its header, without what that names to refuse it.
+def _accepted(accept: bytes) -> tuple[bytes, ...]:
+    """What a client takes by its header, as it orders it, without what that names to refuse it.
 
-    >>> sorted(_accepted(b"application/json;q=0, text/event-stream;q=0.5")), sorted(_accepted(b""))
-    ([b'text/event-stream'], [b'*/*'])
+    >>> _accepted(b"application/json;q=0, text/event-stream;q=0.5"), _accepted(b"")
+    ((b'text/event-stream',), (b'*/*',))
     """
     kinds = [one.partition(b";") for one in (accept or b"*/*").lower().split(b",")]
-    return frozenset(kind.strip() for kind, _, about in kinds if not _NEVER.search(about))
+    return tuple(kind.strip() for kind, _, about in kinds if not _NEVER.search(about))
 
 
 async def resume_stream(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
