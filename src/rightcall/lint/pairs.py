@@ -29,7 +29,9 @@ _FULL_TEXT = (
     "param=parameter arg=argument lang=language pkg=package db=database qty=quantity amt=amount attr=attribute "
     "app=application proj=project usr=user pwd=password dest=destination dst=destination src=source col=column "
     "max=maximum min=minimum coord=coordinate dept=department info=information spec=specification var=variable "
-    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number"
+    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number "
+    "lat=latitude lng=longitude lon=longitude freq=frequency avg=average pct=percent tz=timezone ver=version "
+    "prio=priority lvl=level emp=employee mgr=manager tel=telephone cat=category prev=previous temp=temperature"
 )
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 
@@ -61,11 +63,12 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
 # ── one thing, in two tools ──
 
 _OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
-_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 2, 5
+_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 1, 5
 """Words of a description that can be compared; fewer will do where one name is short for the other, and more are needed
 where the names have nothing in common."""
 _USUAL, _TELLING_ALONE = 2, 8
 """Tools that use a name from which on it is the usual one, whatever the other is; one is enough for a longer text."""
+_BARE: Final = word_set("id name key code type")
 _Told = tuple[tuple[str, ...], ToolView]
 _Texts = dict[tuple[tuple[str, ...], str, tuple[str, ...]], dict[str, list[ToolView]]]
 """By the words of a description, its type and its form: each name, and the tools that use it."""
@@ -93,7 +96,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
-            usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
+            usual, rare = sorted((left, right), key=lambda key: (-len(users[key]), key[0] in _BARE))
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
 
 
@@ -107,6 +110,8 @@ def _called_otherwise(
 ) -> Iterator[tuple[ToolView | None, Hit]]:
     if {tool.number for _, tool in mine} & {tool.number for _, tool in theirs}:
         return  # one tool has both: they are two things
+    if usual in _BARE and len(words_of(name)) > 1:
+        return  # the longer name says whose it is
     for words, tool in mine:
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
         other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)

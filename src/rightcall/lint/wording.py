@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
+from rightcall.lint.cut import find_cut
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import MOST_TEXT, find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
+from rightcall.lint.polarity import find_turned
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -86,6 +88,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _act(tool)
     yield from find_bare(tool)
     yield from _copied(tool)
+    yield from find_cut(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
 
@@ -223,7 +226,7 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
         ):
             yield Hit(
                 "RC206", f"{quote_name(first.name)} and {quote_name(argument.name)} have the same description: "
-                         f"{quote_text(text)}",
+                         f"{quote_text(argument.description)}",
                 "describe the difference", argument.path,
             )  # fmt: skip
 
@@ -253,7 +256,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             argument.path,
         )
         return
-    opposite = _opposite(argument.name, text) or _paged(argument, text)
+    opposite = _opposite(argument.name, text) or _paged(argument, text) or find_turned(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -267,7 +270,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         len(told) < 4
         and all(word in named for word in told)
         and argument.kind == "string"
-        and not argument.schema.get("enum")
+        and _FORM.isdisjoint(argument.schema)
     ):
         yield Hit(
             "RC205",
@@ -275,6 +278,10 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             "say which form the value has",
             argument.path,
         )
+
+
+_FORM: Final = word_set("enum const format pattern")
+"""Keywords that say which form a value has."""
 
 
 def _opposite(name: str, text: str) -> str | None:
