@@ -83,7 +83,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
             words = tuple(map(_full, words_of(one.description[:400])))
             if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
-            if len(words) >= _TELLING_LONG and one.kind:
+            if len(words) >= _TELLING and one.kind:
                 form = tuple(str(one.schema.get(keyword)) for keyword in ("pattern", "format", "enum"))
                 texts.setdefault((words, one.kind, form), {}).setdefault(one.name, []).append(tool)
     told: set[str] = set()
@@ -102,7 +102,8 @@ def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tupl
 
 def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
     for (words, *_), names in texts.items():
-        yield from _told_alike(names, _USUAL if len(words) < _TELLING_ALONE else 1)
+        least = _MOST_TOOLS if len(words) < _TELLING_LONG else _USUAL if len(words) < _TELLING_ALONE else 1
+        yield from _told_alike(names, least)
 
 
 def _called_otherwise(
@@ -123,9 +124,9 @@ def _called_otherwise(
 def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[ToolView | None, Hit]]:
     """Names of one type and one long text, word for word: the one that most tools use, and the others."""
     usual, users = max(names.items(), key=lambda item: len(item[1]))
-    if len(users) < least:
-        return
     for name, tools in names.items():
+        if len(users) < least and not _on_one_side(words_of(name), words_of(usual)):
+            continue
         if name == usual or _may_be_one(name, usual) or joined(name) == joined(usual) or _are_two(name, usual):
             continue
         if not any(one.name == name for tool in users for one in tool.top) and not any(
@@ -134,9 +135,21 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
             yield tools[0], _other_name(tools[0], name, usual, users[0])
 
 
+_BEGINS: Final = word_set("from origin source src start departure")
+_ENDS: Final = word_set("to destination target dst dest end arrival")
+
+
+def _on_one_side(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """`from_id` and `origin_stop_id`: both say where something begins, or both where it ends."""
+    one, other = ([{*words} & side for side in (_BEGINS, _ENDS)] for words in (mine, theirs))
+    return one != other and [*map(bool, one)] == [*map(bool, other)] and bool(one[0]) != bool(one[1])
+
+
 def _are_two(name: str, usual: str) -> bool:
     """Whether names say that a text was copied to another thing: `pod_name` and `node_name`, `from_id` and `to_id`."""
     mine, theirs = words_of(name), words_of(usual)
+    if _on_one_side(mine, theirs):
+        return False
     sided = any(one in pair for pair in _SIDES for one in {*mine} ^ {*theirs})
     same_head = len(mine) > 1 and len(theirs) > 1 and mine[-1] == theirs[-1]
     number = [*map(singular, mine)] == [*map(singular, theirs)]

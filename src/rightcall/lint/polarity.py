@@ -82,7 +82,9 @@ def find_turned(argument: Argument, text: str) -> str | None:
     """The words of a text that say the contrary of the name for true: `notify_guests`, `True to suppress the mail`."""
     words = words_of(argument.name)
     turned = _BY_VERB.get(words[0]) if argument.kind == "boolean" and words else None
-    for clause in _TRUE.finditer(bare(text[:400])) if turned is not None else ():
+    if turned is None:
+        return None
+    for clause in _TRUE.finditer(bare(text[:400])):
         told = _ENDS.split(clause[1])[0]
         found = turned.search(told)
         if found is None:

@@ -87,7 +87,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
     yield from _act(tool)
     yield from find_bare(tool)
-    yield from _copied(tool)
+    copied = [*_copied(tool)]
+    yield from copied or _second(tool)
     yield from find_cut(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
@@ -235,7 +236,28 @@ def _is_pair(one: Argument, other: Argument) -> bool:
     """Two that are told together: of different types, or the same text names both, or tells the form of a value."""
     text = one.description.lower()
     told = one.kind != other.kind or (one.name.lower() in text and other.name.lower() in text)
-    return told or _IS_FORM.search(text) is not None
+    numbered = _NUMBERED.match(one.name) and _NUMBERED.match(other.name) and one.name[:-1] == other.name[:-1]
+    return told or (_IS_FORM.search(text) is not None and not numbered)
+
+
+_NUMBERED: Final = re.compile(r"(?![xyz])[a-z]{1,2}_?\d$", re.IGNORECASE)
+"""`t1`: nothing but the text could tell it from `t2`."""
+_COUNTS_UP: Final = word_set("other another second first one two the a an of id number 1 2")
+_MORE_OF: Final = word_set("address line street phone email mail city x y z")
+
+
+def _second(tool: ToolView) -> Iterator[Hit]:
+    """`id` beside `id2`, where no text says what each of them is for."""
+    by_name = {(one.path[:-1], one.name): one for one in tool.arguments}
+    for other in tool.arguments:
+        name = re.sub(r"_?2$", "", other.name)
+        one = by_name.get((other.path[:-1], name))
+        if one is None or name == other.name or one.kind != other.kind or not _MORE_OF.isdisjoint(words_of(name)):
+            continue
+        mine, theirs = ({*_telling(text)} - _COUNTS_UP for text in (one.description, other.description))
+        if mine == theirs and one.description and other.description and len(mine) < 6:
+            told = f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone"
+            yield Hit("RC206", f"{told}: {quote_text(other.description)}", "say what each of them is for", other.path)
 
 
 _IS_FORM: Final = re.compile(
