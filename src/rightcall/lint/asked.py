@@ -15,6 +15,7 @@ _SECRETS: Final = word_set(
     "secret password passphrase passwd otp"
 )
 _ABOUT: Final = word_set(
+    "insert upload smime "
     "create register signup sign signin login log auth authenticate authorize authorise connect reconnect set reset "
     "change update edit rotate store save add put write password passwd user account member profile credential "
     "secret key token encrypt decrypt unlock lock protect unprotect zip unzip archive extract pdf wifi network wlan "

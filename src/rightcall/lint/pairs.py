@@ -136,12 +136,15 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
 
 
 _BEGINS: Final = word_set("from origin source src start departure")
+_WHEN: Final = word_set("date time datetime timestamp day month year at on")
 _ENDS: Final = word_set("to destination target dst dest end arrival")
 
 
 def _on_one_side(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     """`from_id` and `origin_stop_id`: both say where something begins, or both where it ends."""
     one, other = ([{*words} & side for side in (_BEGINS, _ENDS)] for words in (mine, theirs))
+    if not _WHEN.isdisjoint((*mine, *theirs)):
+        return False  # `startDate` and `fromDate` have texts that every date has
     return one != other and [*map(bool, one)] == [*map(bool, other)] and bool(one[0]) != bool(one[1])
 
 
