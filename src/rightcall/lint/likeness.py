@@ -17,7 +17,7 @@ from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
-from rightcall.lint.styles import find_mixed
+from rightcall.lint.pairs import find_mixed
 
 _VERBS = (
     "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"

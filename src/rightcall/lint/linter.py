@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from rightcall.catalog.tidy import as_schema
 from rightcall.lint import (
-    asked,
     changing,
+    conversation,
     hints,
     history,
     injection,
@@ -32,7 +32,7 @@ from rightcall.lint.rules import Rule, load_rules
 
 _TOOLS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
-    (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (asked, {"RC7"}),
+    (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (conversation, {"RC7"}),
     (hints, {"RC8"}), (changing, {"RC9"}),
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""

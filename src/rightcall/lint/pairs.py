@@ -1,4 +1,4 @@
-"""RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
+"""RC120, RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, quote_name, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
@@ -243,3 +243,28 @@ def _say_the_same(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
     apart = [at for at, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]]
     alike = len(words) == len(others) >= _TELLING + 2 and len(apart) == 1
     return alike and words[apart[0] - 1 : apart[0]] == ("to",)
+
+
+# ── two styles in one tool ──
+
+_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
+_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
+
+
+def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
+    return [one for one in tool.top if style.fullmatch(one.name)]
+
+
+def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
+    """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
+    has one."""
+    camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
+    snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
+    for tool in tools:
+        camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
+        if camel and snake:
+            wins = camels > snakes if camels != snakes else len(camel) > len(snake)
+            few, many = (snake, camel) if wins else (camel, snake)
+            names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
+            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
+            yield tool, Hit("RC120", names, remedy, few[0].path), few

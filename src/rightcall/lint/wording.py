@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
-from rightcall.lint.cut import find_cut
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import MOST_TEXT, find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
@@ -89,7 +88,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from find_bare(tool)
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
-    yield from find_cut(tool)
+    yield from _find_cut(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
 
@@ -348,6 +347,40 @@ def _paged(argument: Argument, text: str) -> str | None:
     name, told = joined(argument.name), bare(text)
     found = _IS_PAGE.match(told) if name in _SIZES else _IS_SIZE.match(told) if name in _PAGES else None
     return found[0] if found is not None else None
+
+
+# ── cut off ──
+
+_LAST = 160
+"""Characters at the end of a text that are read."""
+_LEAST_WORDS = 6
+_OPEN_END: Final = re.compile(
+    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|(?:can|may|must|will|cannot|should) be|(?:is|of|to|for|"
+    r"with|by|"
+    r"in|from|as) a))$"
+)
+"""Words that no sentence ends with. Small letters alone: `A` and `THE` may be names."""
+_ENGLISH: Final = re.compile(r"\b(?:the|to|for|with|is|are|of)\b")
+_CODE: Final = re.compile(r"[{}=<>|]|https?://")
+
+
+def _find_cut(tool: ToolView) -> Iterator[Hit]:
+    """The description of the tool, and the first of those of its arguments that was cut off."""
+    texts = [(tool.at("description"), tool.description)]
+    texts += [((*one.path, "description"), one.description) for one in tool.arguments if "description" in one.part]
+    for path, text in texts:
+        ends = text.rstrip()[-_LAST:]
+        line = ends.rsplit("\n", 1)[-1]
+        if len(text.split()) >= _LEAST_WORDS and _is_cut(line) and _ENGLISH.search(ends):
+            told = f"the text stops in the middle of a sentence: {quote_text(line[-40:])}"
+            yield Hit("RC213", told, "write the rest of it", path)
+            return
+
+
+def _is_cut(line: str) -> bool:
+    if not line.isascii() or _CODE.search(line) or len(line.split()) < _LEAST_WORDS:
+        return False
+    return _OPEN_END.search(line) is not None
 
 
 # ── the list ──
