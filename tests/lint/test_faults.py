@@ -11,6 +11,7 @@ import pytest
 
 from rightcall.lint import Choice, Document, Finding, lint, view_tools
 from rightcall.lint.definitions import read_file
+from rightcall.lint.reports import finding_record
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -106,7 +107,9 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "any is ", "fetch a of any ", "session ", "12 of 12 ", "a is b, ", "no need to tell ",
               "up to a_b ", "use a for b, ", "1 (a) to ", "a | b | ",
               "from now on ",
-              "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and "],
+              "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and ",
+              "pass a as ", "tools of other ", "if tools of other a ", "read it from ", "when a, call ",
+              "true to ", "if true, no a ", "currently open: ", "a_b, "],
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
     assert seconds_for("also send " + piece * (20_000 // len(piece))) < 1.0
@@ -179,3 +182,31 @@ def test_a_value_is_shown_as_it_is_to_be_written() -> None:
 def test_a_pack_with_rules_alone_needs_no_description(rule: str) -> None:
     text = f'[pack]\nname = "learned"\n[tools."look_up_stock"]\n{rule}\n'
     assert lint(read_file("learned.toml", text), Choice()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "fixable"), [("integer", "write `minimum` 1", True), ("number", "in the text instead", False)]
+)
+def test_a_strict_bound_is_only_called_fixable_where_a_plain_one_says_the_same(
+    kind: str, advice: str, fixable: bool
+) -> None:
+    properties = {"depth": {"type": kind, "exclusiveMinimum": 0, "description": "Depth of the well in metres"}}
+    tool = {
+        "name": "dig_well",
+        "description": "Digs a well.",
+        "inputSchema": {"type": "object", "properties": properties},
+    }
+    (found,) = [one for one in findings_of([tool]) if one.rule == "RC504"]
+    assert advice in found.remedy
+    assert finding_record(found)["fixable"] is fixable
+
+
+def test_a_tool_that_only_an_argument_names_is_told_at_the_argument() -> None:
+    properties = {"well": {"type": "string", "description": "Number of the well; call list_old_wells first."}}
+    tool = {
+        "name": "fill_well",
+        "description": "Fills up a well.",
+        "inputSchema": {"type": "object", "properties": properties},
+    }
+    (found,) = [one for one in findings_of([tool]) if one.rule == "RC706"]
+    assert found.path[-3:] == ("properties", "well", "description")

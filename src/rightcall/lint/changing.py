@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, quote_name, quote_text
+from rightcall.lint.findings import Hit, Steps, quote_name, quote_text, word_set
 
 MOST_TEXT: Final = 20_000
 """Characters of a text that are read."""
@@ -63,7 +64,11 @@ _CHANGING: Final = re.compile(
     rf"\b{_AT_PRESENT},? {_NUMBER} (?:[\w-]+ ){{1,3}}(?:are )?(?:{_NOW}|indexed|stored|available|listed|loaded|"
     rf"logged in|"
     rf"in (?:stock|the (?:queue|index|archive)))\b|\b{_AT_PRESENT},? {_NUMBER} (?:{_NOW}) \w+|"
-    r"\b(?:signed|logged) in as [\w.+-]{1,64}@[\w-]+\.\w+",
+    r"\b(?:signed|logged) in as [\w.+-]{1,64}@[\w-]+\.\w+|"
+    r"(?:^|[.(\n]\s{0,9})(?:you are )?(?:currently )?(?:signed|logged) in as (?!(?:an?|the|admin|root|user|guest|"
+    r"your)\b)"
+    r"[\w-]{1,30}(?:[.-]\w{1,30})?(?=\s*(?:[.,;)]|$))|"
+    rf"\b(?:{_AT_PRESENT}|current) (?:{_NOW}|loaded)(?: [\w-]+){{0,2}}: ?[\w-]{{2,40}}(?=[ ,(])",
     re.IGNORECASE,
 )
 _RUNS = "session|connection|instance|conversation|request|run|process"
@@ -112,7 +117,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
         if found is not None:
             yield Hit(
                 "RC903",
-                f"the text will differ in another request: {quote_text(found[0])}",
+                f"the text will differ in another request: {quote_text(found[0].lstrip('.( '))}",
                 "remove it, or return it as a result",
                 path,
             )
@@ -126,6 +131,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 "RC903", told, "leave it out, and let the server choose when it is called", (*one.path, "default")
             )
             return
+        if isinstance(default, str) and _RANDOM.fullmatch(default[:99]) and not _OF_CALL.isdisjoint(words_of(one.name)):
+            told = f"the default of {quote_name(one.name)} was made for one call: {quote_text(default)}"
+            yield Hit("RC903", told, "leave it out, and let the server make one for each call", (*one.path, "default"))
+            return
         if isinstance(default, str) and _MADE.search(default[:MOST_TEXT]):
             yield Hit(
                 "RC903",
@@ -136,6 +145,13 @@ def check(tool: ToolView) -> Iterator[Hit]:
             return
 
 
+_RANDOM: Final = re.compile(
+    r"(?!.*(?:0{8}|f{8}|12345))(?:[a-z]{2,8}[-_])?(?:[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|"
+    r"[0-9A-HJKMNP-TV-Z]{26}|(?=[0-9a-f]*\d)[0-9a-f]{16,64})",
+    re.IGNORECASE,
+)
+"""A UUID, a ULID or a long number in hex."""
+_OF_CALL: Final = word_set("request idempotency session trace nonce correlation span")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _NOW_TOLD: Final = re.compile(r"\b(?:today|tomorrow|yesterday|now|current (?:date|day|time))\b", re.IGNORECASE)
 _SHOWN: Final = re.compile(

@@ -384,10 +384,18 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
             yield words, sure, values
 
 
+_QUOTED_EITHER: Final = re.compile(rf"\s*{QUOTED}(?:, {QUOTED}){{0,6}},? or {QUOTED}\s*(?:[.;)\n]|$)")
+"""`Either "open" or "closed".`, wherever it stands."""
+
+
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     """The list behind a phrase such as `one of`; open where the phrase says `include` and the text tells of others."""
     found = _LISTED_QUOTES.match(text, at) or (_BARE_LIST.match(text, at) if bare else None)
-    if found is None or is_example(text, at - len(lead)) or (lead.strip().lower() == "either" and ". " in text[:at]):
+    if (
+        found is None
+        or is_example(text, at - len(lead))
+        or (lead.strip().lower() == "either" and ". " in text[:at] and not _QUOTED_EITHER.match(text, at))
+    ):
         return []
     rest = text[found.end() :]
     sure = re.search(r"values|options|choices|allowed|accepts|supports|one of\s*[:=]", lead, re.IGNORECASE) is not None

@@ -1,14 +1,16 @@
-"""RC708: texts that want the conversation, the system prompt or what other tools returned in an argument."""
+"""RC708, RC710: arguments for what is not theirs: the conversation, the system prompt, what other tools returned, or a
+secret. A key that the server needs belongs into its settings, where no conversation and no log holds it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from rightcall.catalog.tidy import as_schema
-from rightcall.gate.repair.words import words_of
-from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Steps, word_set
+from rightcall.gate.repair.words import joined, singular, words_of
+from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.findings import Hit, Steps, quote_name, word_set
 
 _TALK = r"(?:conversation|chat|dialog(?:ue)?|discussion)"
 _WANTED = (
@@ -88,3 +90,46 @@ _CHATS: Final = word_set(
 _THINKS: Final = word_set("think thinking thought thoughts reason reasoning")
 _KEEPS: Final = word_set("memory memories remember recall prompt prompts session log feedback")
 """Tools for what was said."""
+
+
+# ── secrets ──
+
+_SECRETS: Final = word_set(
+    "apikey apitoken apisecret accesstoken authtoken bearertoken bearer secretkey accesskey clientsecret privatekey "
+    "secret password passphrase passwd otp"
+)
+_ABOUT: Final = word_set(
+    "insert upload smime "
+    "create register signup sign signin login log auth authenticate authorize authorise connect reconnect set reset "
+    "change update edit rotate store save add put write password passwd user account member profile credential "
+    "secret key token encrypt decrypt unlock lock protect unprotect zip unzip archive extract pdf wifi network wlan "
+    "join configure config configuration setup init vault import export wallet ssh sftp ftp vpn verify validate "
+    "test check otp mfa totp revoke hash generate database db session fill type enter paste open env settings "
+    "setting start launch certificate cert provision install restore backup mount share link deploy server host"
+)
+"""What a tool says that works on secrets, or that opens something with one."""
+_OPENS: Final = word_set("host hostname port dsn database db server endpoint url uri ssid path file archive keystore")
+
+
+def check(tool: ToolView) -> Iterator[Hit]:
+    named = {singular(word) for word in words_of(tool.name)}
+    beside = {singular(word) for one in tool.top for word in words_of(one.name)}
+    if named & _ABOUT or beside & _OPENS:
+        return
+    for one in tool.top:
+        if _is_secret(one):
+            yield Hit(
+                "RC710",
+                f"a model has to pass the secret {quote_name(one.name)}",
+                "let the server read it from its own settings",
+                one.path,
+            )
+            return
+
+
+def _is_secret(argument: Argument) -> bool:
+    words = words_of(argument.name)
+    ends = {joined("_".join(words[-count:])) for count in (1, 2) if words}
+    return (
+        argument.kind == "string" and argument.required and bool(ends & _SECRETS) and words[0] not in ("new", "public")
+    )

@@ -34,6 +34,8 @@ class Finding(Struct, frozen=True):
     line: int = 0
     number: int = -1
     """Which tool of the list it is."""
+    fixable: bool = True
+    """Whether `--fix` can do it, where it can do what the rule finds at all."""
 
 
 class Hit(Struct, frozen=True):
@@ -43,6 +45,7 @@ class Hit(Struct, frozen=True):
     message: str
     remedy: str
     path: Steps = ()
+    fixable: bool = True
 
 
 def quote_name(name: str) -> str:

@@ -103,6 +103,11 @@ _PATTERNS: Final = (
                     r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
                     r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
                     r"1\d) digits\b", re.IGNORECASE)),
+    ("", re.compile(r"(?<!rounded to )(?<!rounds to )(?<!up to )(?<!at most )\b(?:exactly |always )?"
+                    r"(?:one|two|three|four|six|[1-8]) (?:decimals|decimal (?:places|digits)|fraction(?:al)? digits|"
+                    r"digits (?:after|behind) the (?:decimal )?(?:point|comma|dot|separator))\b|"
+                    r"\b(?:no|without(?: any| a)?) thousands? separators?\b|\b(?:point|dot|comma) as (?:the |"
+                    r"a )?decimal separator\b", re.IGNORECASE)),
     ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
                     r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
                     r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),

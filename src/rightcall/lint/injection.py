@@ -179,14 +179,20 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 yield hit
 
 
+_TAGS = 0xE0000
+"""Where the invisible twins of the ASCII letters begin."""
+
+
 def _hidden(tool: ToolView) -> Iterator[Hit]:
     for path, text in texts_of(tool.raw):
         found = HIDDEN.findall(text)
         if found:
-            codes = ", ".join(dict.fromkeys(f"U+{ord(one):04X}" for one in found[:20]))
+            spelt = "".join(chr(ord(one) - _TAGS) for one in found if _TAGS + 32 <= ord(one) < _TAGS + 127)
+            codes = ", ".join(dict.fromkeys(f"U+{ord(one):04X}" for one in found[:20]))[:80]
+            what = f", which spell {quote_text(spelt)}" if spelt else f": {codes}"
             yield Hit(
                 "RC701",
-                f"{len(found)} hidden character{'' if len(found) == 1 else 's'}: {codes[:80]}",
+                f"{len(found)} hidden character{'' if len(found) == 1 else 's'}{what}",
                 "remove them",
                 path,
             )

@@ -17,6 +17,7 @@ from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
+from rightcall.lint.pairs import find_mixed
 
 _VERBS = (
     "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
@@ -168,29 +169,6 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
                     rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
                     "name the difference, or merge the two", other.path,
                 )  # fmt: skip
-
-
-_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
-_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
-
-
-def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
-    return [one for one in tool.top if style.fullmatch(one.name)]
-
-
-def _mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
-    """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
-    has one."""
-    camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
-    snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
-    for tool in tools:
-        camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
-        if camel and snake:
-            wins = camels > snakes if camels != snakes else len(camel) > len(snake)
-            few, many = (snake, camel) if wins else (camel, snake)
-            names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
-            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
-            yield tool, Hit("RC120", names, remedy, few[0].path), few
 
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
@@ -396,7 +374,7 @@ def _written_out(name: str) -> str | None:
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     yield from _duplicates(tools)
     yield from _near_equal(tools)
-    mixed = list(_mixed(tools))
+    mixed = list(find_mixed(tools))
     yield from ((tool, hit) for tool, hit, _ in mixed)
     yield from _spellings(tools, {(tool.number, one.name) for tool, _, few in mixed for one in few})
     yield from _styles(tools)

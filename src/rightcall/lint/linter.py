@@ -11,6 +11,7 @@ from msgspec import Struct
 from rightcall.catalog.tidy import as_schema
 from rightcall.lint import (
     changing,
+    conversation,
     hints,
     history,
     injection,
@@ -31,8 +32,8 @@ from rightcall.lint.rules import Rule, load_rules
 
 _TOOLS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
-    (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (hints, {"RC8"}),
-    (changing, {"RC9"}),
+    (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (conversation, {"RC7"}),
+    (hints, {"RC8"}), (changing, {"RC9"}),
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
@@ -81,7 +82,8 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
             path = (*tool.path, *hit.path) if tool is not None else ()
             number = tool.number if tool is not None else -1
             place = lines.line(path)
-            found.append(Finding(hit.rule, name, hit.message, hit.remedy, path, document.source, place, number))
+            told = (hit.rule, name, hit.message, hit.remedy, path)
+            found.append(Finding(*told, document.source, place, number, hit.fixable))
     renamed = {one.path[-1:] for one in found if one.rule == "RC122"}
     found = [one for one in found if one.rule != "RC113" or one.path[-1:] not in renamed]  # one name is proposed
     found.sort(key=lambda one: (one.number, -rank_of(rules[one.rule].severity), one.line, one.rule))

@@ -38,12 +38,18 @@ _IS_GIVEN = rf"(?:is|are|was) (?:also )?(?:not )?(?:{_GIVEN_AT_ALL}|omitted|left
 _SERVES = (
     "limit|control|filter|choose|select|restrict|narrow|specify|change|page|include|exclude|return|get more|ask for"
 )
+_TURNS_PAGE = r"(?:get|fetch|load|read|see|reach) (?:the )?(?:next|following|further|more|remaining|later)"
+_AS_TYPE = r"(?:an?|strings?|integers?|numbers?|arrays?|lists?|objects?|booleans?|text|JSON|true|false|null|is)\b"
 _GIVEN: Final = re.compile(
-    rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}|"
+    rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}"
+    rf"(?!\s+as\s+(?!{_AS_TYPE}))|"
     rf"\b(?i:optional|required|mandatory): {_EACH}|"
     rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
     rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)(?: (?:and|or) \w+)?"
     rf"\s+(?:(?:instead )?to (?:{_SERVES})|for more)\b|"
+    rf"\b(?i:use)\s+(?:the\s+)?((?=page|after|offset|skip|start){_IDENTIFIER})\s+to {_TURNS_PAGE}\b|"
+    rf"\b(?i:use)\s+(?:the\s+)?((?=max_|min_|page_|max[A-Z]|min[A-Z]|page[A-Z]|[a-z_]+_(?:size|limit)\b){_IDENTIFIER})"
+    r"\s+to (?:get|see|fetch|list|receive|have|cap|shorten|reduce|keep|ask|show|set)\b|"
     rf"\b(?i:given by|at most|up to|controlled by|limited by|governed by|both)\s+{_EACH}|"
     rf"\b({_IDENTIFIER})\s+(?:must|has to|have to|should|can|may) be {_GIVEN_AT_ALL}\b|"
     rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"
@@ -52,6 +58,11 @@ _GIVEN: Final = re.compile(
     rf"(?:^|[.;,(]\s+)(?i:the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
 )
 """`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
+_PASSED_AS: Final = re.compile(
+    r"\b(?i:pass|give|provide|supply|send|hand|feed)\s+(?:(?!as\b)[\w.'-]+\s+){1,6}as\s+(?:the\s+)?"
+    rf"({_IDENTIFIER})\b(?![(.:/-]\w)(?!\s+(?:to|in|into|for|of|when calling)\s+(?:the\s+)?{_IDENTIFIER})"
+)
+"""`Pass next_cursor as page_token`: the one is a value, the other an argument."""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
     r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
@@ -109,9 +120,18 @@ def _mentioned(text: str) -> list[str]:
     for found in _GIVEN.finditer(unmarked):
         given.setdefault(next(one for one in found.groups() if one), found)
     named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
+    named = [name for name in named if not _is_value(name, unmarked)]
+    named += [found[1] for found in _PASSED_AS.finditer(unmarked)]
     return named + [
         found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
     ]
+
+
+def _is_value(name: str, text: str) -> bool:
+    """Whether a text lists the name among the values of an argument, beside where it tells of it."""
+    word = re.escape(name)
+    listed = rf"[,(:\n][ \t]*(?:[-*•][ \t]+)?{word}[ \t]*[,)\n]"
+    return len(re.findall(rf"(?<!\w){word}(?!\w)", text)) > 1 and re.search(listed, text) is not None
 
 
 _OF_RESULT: Final = re.compile(
@@ -139,12 +159,17 @@ _ENDS: Final = re.compile(r"\.\s|\n|$")
 
 def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     """Whether what is set is a field of the result, or a setting of the server that a person changes."""
-    before = re.search(r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$", text[: found.start()], re.IGNORECASE)
+    before = _GIVES.search(text[max(0, found.start() - 40) : found.start()])
     given = found[1] is not None or found[3] is not None or before is not None
     name = found[1] or found[2] or found[3]
     return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
 
 
+_GIVES: Final = re.compile(
+    r"(?<!annotated )(?<!marked )(?<!flagged )(?<!tagged )(?<!labelled )(?<!labeled )"
+    r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
+    re.IGNORECASE,
+)
 _SETTING: Final = re.compile(
     r"\b(?:settings?|env|environment|toggle|config\w*|human|administrator|server|marked|returns?|returned|results?|"
     r"response|output)\b",
@@ -184,6 +209,12 @@ _NAMES: Final = re.compile(
     r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
 )
 """In a text without marks."""
+_ELSEWHERE: Final = re.compile(
+    r"[`'\"]?(?:\s+tools?)?\s+(?:on|from|of|in|at)\s+(?:the\s+)?[`'\"]?(?:[\w-]+-mcp\b|mcp-[\w-]+|"
+    r"(?:another|other|an?other|a different) (?:[\w-]+ )?servers?\b)",
+    re.IGNORECASE,
+)
+"""The text says that the tool is another server's."""
 _MOST_PIECES = 40
 
 
@@ -197,12 +228,14 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     }
     for tool in tools:
         names: list[str] = []
-        for _, text in prose_of(tool):
+        place = tool.at("description")
+        for path, text in prose_of(tool):
             for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(plain(text[:MOST_TEXT]))):
                 name = next(one for one in found.groups() if one)
                 told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
-                if _plain(name) not in known and told:  # one tool alone may be a piece of a list
-                    names.append(name)
+                if _plain(name) not in known and told and not _ELSEWHERE.match(found.string, found.end()):
+                    place = place if names else path
+                    names.append(name)  # one tool alone may be a piece of a list
         if names:
             yield (
                 tool,
@@ -210,7 +243,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
                     "RC706",
                     f"names a tool that is not on the list: {join_names(names)}",
                     "name a tool that exists, or describe what is meant",
-                    tool.at("description"),
+                    place,
                 ),
             )
 

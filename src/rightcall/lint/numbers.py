@@ -361,9 +361,13 @@ _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
 _UNITS_TEXT = """
     ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
     B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
-    m=m,meter,meters,metres km=km,kilometers,kilometres mi=mile,miles ft=ft,feet cm=cm mm=mm
+    m=m,meter,metre,meters,metres km=km,kilometer,kilometre,kilometers,kilometres mi=mile,miles ft=ft,foot,feet \
+    cm=cm,centimeter,centimetre,centimeters,centimetres \
+    mm=mm,millimeter,millimetre,millimeters,millimetres \
+    um=um,µm,μm,micron,microns,micrometer,micrometre,micrometers,micrometres inch=inch,inches
+    l=liter,litre,liters,litres ml=ml,milliliter,millilitre,milliliters,millilitres
     C=celsius F=fahrenheit K=kelvin
-    kg=kg,kilograms g=grams lb=lb,lbs,pounds
+    kg=kg,kilogram,kilograms g=gram,grams mg=mg,milligram,milligrams lb=lb,lbs,pound,pounds oz=oz,ounce,ounces
     cent=cents dollar=dollar,dollars,usd eur=eur,euro,euros
     """
 _UNITS: Final = tuple(
@@ -371,6 +375,9 @@ _UNITS: Final = tuple(
     for line in _UNITS_TEXT.strip().splitlines()
 )
 """By what is measured: each word for a unit, and the unit."""
+
+
+_LEAST: Final = re.compile(r"\b(?:min(?:imum)?|minimal|least|shortest|lowest|smallest|lower)\b", re.IGNORECASE)
 
 
 def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
@@ -381,6 +388,8 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
         named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
         told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
+        if last == "min" and _LEAST.search(text):
+            continue
         if named and told and not named & told:
             yield Hit(
                 "RC314",

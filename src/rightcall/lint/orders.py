@@ -76,6 +76,9 @@ _LASTING = {
         r"refer to|"
         r"repeat|quote|display|show|print|explain|describe|surface|log|report)\b"
         rf"[^.\n]{{0,20}}\b{_THIS_STEP}\b|"
+        rf"\b(?:do not|don't|never) (?:list|mention|name|note|bring up|refer to) (?:it|this|that|"
+        rf"them)(?: up)? in (?:your|the) "
+        r"(?:final )?(?:answer|reply|response|summary)\b|"
         rf"\b(?:do not|don't|never) let (?:the |your )?(?:{_USER}|anyone) (?:see|know|notice|find)\b|"
         r"\b(?:never|do not|don't) (?:refuse|decline|question) (?:this|the|any) (?:call|request|instruction|tool|"
         r"order)s?\b",
@@ -106,6 +109,11 @@ _LASTING = {
         rf"\btell (?:the |your )?{_USER} nothing\b|(?:[.;,!]|\band) do not ask(?=\s*(?:[.;!]|$))|"
         r"\b(?:is|are) (?:pre-?approved|approved in advance)\b|\byou will be (?:penali[sz]ed|punished|fined|"
         r"shut down)\b",
+    "no_need need_not needn't not_need":
+        r"\b(?:no need|need not|needn't|not need) (?:to )?(?:bring (?:this|it|that) up|(?:mention|raise|discuss|tell|"
+        r"report) "
+        r"(?:this|it|that)(?: step| call| part)?)(?: (?:with|to) (?:them|him|her|"
+        rf"(?:the |your )?{_USER}))?(?=\s*(?:[.;)!]|$))",
     "apply":
         r"\b(?:safety|security|usage|content|privacy) (?:rules?|polic(?:y|ies)|guidelines|checks|"
         r"restrictions) (?:do not|"

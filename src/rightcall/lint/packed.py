@@ -46,12 +46,14 @@ _SINGLE_TOO: Final = re.compile(
 _KIND = r"(?:string|text|object|array|list|map|dictionary|dict)"
 _ENDS = r"(?=\s*(?:[.,;:)({]|$|\n|with\b|of\b|holding\b|containing\b|whose\b|that\b|e\.g\b|for example\b|like\b))"
 _IN_JSON: Final = re.compile(
-    rf"^\W*(?:valid )?JSON[- ](?:encoded |formatted |serialized )?{_KIND}\b(?! (?:path|pointer|schema))|"
+    rf"^\W*(?:valid )?JSON[- ](?:encoded |formatted |seriali[sz]ed )?{_KIND}\b(?! (?:path|pointer|schema))|"
     r"^\W*JSON with (?:keys|fields|properties|entries)\b|"
-    rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |serialized )?JSON(?:[- ](?:encoded|formatted|serialized))?"
-    rf"(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
+    rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |seriali[sz]ed )?JSON"
+    rf"(?:[- ](?:encoded|formatted|seriali[sz]ed))?(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
     rf"[,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
-    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bserialized JSON\b",
+    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bseriali[sz]ed JSON\b|"
+    r"\bJSON (?:objects?|arrays?|lists?|map|dict(?:ionary)?|structure)\b[^.;\n]{0,24}\b(?:seriali[sz]ed|encoded|dumped|"
+    r"passed|given|written|sent|turned) (?:to|as|into|in) (?:string|text)\b",
     re.IGNORECASE,
 )
 _OTHER_JSON: Final = re.compile(

@@ -1,4 +1,4 @@
-"""RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
+"""RC120, RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, quote_name, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
@@ -29,7 +29,9 @@ _FULL_TEXT = (
     "param=parameter arg=argument lang=language pkg=package db=database qty=quantity amt=amount attr=attribute "
     "app=application proj=project usr=user pwd=password dest=destination dst=destination src=source col=column "
     "max=maximum min=minimum coord=coordinate dept=department info=information spec=specification var=variable "
-    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number"
+    "txn=transaction curr=currency q=query subj=subject cust=customer no=number nr=number "
+    "lat=latitude lng=longitude lon=longitude freq=frequency avg=average pct=percent tz=timezone ver=version "
+    "prio=priority lvl=level emp=employee mgr=manager tel=telephone cat=category prev=previous temp=temperature"
 )
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 
@@ -61,11 +63,12 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
 # ── one thing, in two tools ──
 
 _OF_FILES: Final = word_set("path filepath filename file fpath file_path file_name filePath fileName")
-_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 2, 5
+_TELLING, _TELLING_SHORT, _TELLING_LONG = 4, 1, 5
 """Words of a description that can be compared; fewer will do where one name is short for the other, and more are needed
 where the names have nothing in common."""
 _USUAL, _TELLING_ALONE = 2, 8
 """Tools that use a name from which on it is the usual one, whatever the other is; one is enough for a longer text."""
+_BARE: Final = word_set("id name key code type")
 _Told = tuple[tuple[str, ...], ToolView]
 _Texts = dict[tuple[tuple[str, ...], str, tuple[str, ...]], dict[str, list[ToolView]]]
 """By the words of a description, its type and its form: each name, and the tools that use it."""
@@ -80,7 +83,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
             words = tuple(map(_full, words_of(one.description[:400])))
             if len(words) >= _TELLING_SHORT and one.kind:
                 users.setdefault((one.name, one.kind), []).append((words, tool))
-            if len(words) >= _TELLING_LONG and one.kind:
+            if len(words) >= _TELLING and one.kind:
                 form = tuple(str(one.schema.get(keyword)) for keyword in ("pattern", "format", "enum"))
                 texts.setdefault((words, one.kind, form), {}).setdefault(one.name, []).append(tool)
     told: set[str] = set()
@@ -93,13 +96,14 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
     for left, right in combinations(users, 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
-            usual, rare = sorted((left, right), key=lambda key: -len(users[key]))
+            usual, rare = sorted((left, right), key=lambda key: (-len(users[key]), key[0] in _BARE))
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
 
 
 def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
     for (words, *_), names in texts.items():
-        yield from _told_alike(names, _USUAL if len(words) < _TELLING_ALONE else 1)
+        least = _MOST_TOOLS if len(words) < _TELLING_LONG else _USUAL if len(words) < _TELLING_ALONE else 1
+        yield from _told_alike(names, least)
 
 
 def _called_otherwise(
@@ -107,6 +111,8 @@ def _called_otherwise(
 ) -> Iterator[tuple[ToolView | None, Hit]]:
     if {tool.number for _, tool in mine} & {tool.number for _, tool in theirs}:
         return  # one tool has both: they are two things
+    if usual in _BARE and len(words_of(name)) > 1:
+        return  # the longer name says whose it is
     for words, tool in mine:
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
         other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)
@@ -118,9 +124,9 @@ def _called_otherwise(
 def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[ToolView | None, Hit]]:
     """Names of one type and one long text, word for word: the one that most tools use, and the others."""
     usual, users = max(names.items(), key=lambda item: len(item[1]))
-    if len(users) < least:
-        return
     for name, tools in names.items():
+        if len(users) < least and not _on_one_side(words_of(name), words_of(usual)):
+            continue
         if name == usual or _may_be_one(name, usual) or joined(name) == joined(usual) or _are_two(name, usual):
             continue
         if not any(one.name == name for tool in users for one in tool.top) and not any(
@@ -129,9 +135,24 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
             yield tools[0], _other_name(tools[0], name, usual, users[0])
 
 
+_BEGINS: Final = word_set("from origin source src start departure")
+_WHEN: Final = word_set("date time datetime timestamp day month year at on")
+_ENDS: Final = word_set("to destination target dst dest end arrival")
+
+
+def _on_one_side(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """`from_id` and `origin_stop_id`: both say where something begins, or both where it ends."""
+    one, other = ([{*words} & side for side in (_BEGINS, _ENDS)] for words in (mine, theirs))
+    if not _WHEN.isdisjoint((*mine, *theirs)):
+        return False  # `startDate` and `fromDate` have texts that every date has
+    return one != other and [*map(bool, one)] == [*map(bool, other)] and bool(one[0]) != bool(one[1])
+
+
 def _are_two(name: str, usual: str) -> bool:
     """Whether names say that a text was copied to another thing: `pod_name` and `node_name`, `from_id` and `to_id`."""
     mine, theirs = words_of(name), words_of(usual)
+    if _on_one_side(mine, theirs):
+        return False
     sided = any(one in pair for pair in _SIDES for one in {*mine} ^ {*theirs})
     same_head = len(mine) > 1 and len(theirs) > 1 and mine[-1] == theirs[-1]
     number = [*map(singular, mine)] == [*map(singular, theirs)]
@@ -222,3 +243,28 @@ def _say_the_same(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
     apart = [at for at, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]]
     alike = len(words) == len(others) >= _TELLING + 2 and len(apart) == 1
     return alike and words[apart[0] - 1 : apart[0]] == ("to",)
+
+
+# ── two styles in one tool ──
+
+_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
+_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
+
+
+def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
+    return [one for one in tool.top if style.fullmatch(one.name)]
+
+
+def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
+    """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
+    has one."""
+    camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
+    snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
+    for tool in tools:
+        camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
+        if camel and snake:
+            wins = camels > snakes if camels != snakes else len(camel) > len(snake)
+            few, many = (snake, camel) if wins else (camel, snake)
+            names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
+            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
+            yield tool, Hit("RC120", names, remedy, few[0].path), few

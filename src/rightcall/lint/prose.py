@@ -182,6 +182,7 @@ _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
     r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
+    r"[^.;\n]{0,60}, as an? (?:number|integer)\b(?! (?:or|of|with)\b)|"
     r"\W*(?:the )?(?:page number|index of)\b|\W*how many\b",
     re.IGNORECASE,
 )
@@ -239,7 +240,8 @@ _COUNTS: Final = word_set(
 )
 """Words in names of plain numbers. Amounts, sizes and prices are often sent as text, so that no digit is lost."""
 _IS_WHOLE: Final = re.compile(
-    r"\b(?:as|be) an? (?:integer|whole number)\b|^\W*(?:an? )?(?:integer|numeric value)\b", re.IGNORECASE
+    r"\b(?:as|be) an? (?:integer|whole number)\b|, as a number\b|^\W*(?:an? )?(?:integer|numeric value)\b",
+    re.IGNORECASE,
 )
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 

@@ -161,7 +161,14 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
     if words:
         told = "; ".join(f"{_keyword(word)} ({join_names(names, 3)})" for word, names in list(words.items())[:3])
         more = f", and {len(words) - 3} more" if len(words) > 3 else ""
-        yield Hit("RC504", f"Gemini's `parameters` refuses {told}{more}", _instead(words), tool.schema_path)
+        parts = [part for _, part in reached(schema, tool.schema_path)]
+        yield Hit(
+            "RC504",
+            f"Gemini's `parameters` refuses {told}{more}",
+            _instead(words, parts),
+            tool.schema_path,
+            fixable="const" in words or "oneOf" in words or any(map(_strict_integer, parts)),
+        )
     formats = [
         _named(path)
         for path, part in reached(schema, tool.schema_path)
@@ -179,8 +186,7 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
 _ENUM_OF_NUMBERS: Final = "an enum of numbers"
 _TYPE_AS_LIST: Final = "a type that is a list"
 _INSTEAD: Final = {
-    "exclusiveMinimum": "`minimum`", "exclusiveMaximum": "`maximum`", "const": "`enum` with one value",
-    "oneOf": "`anyOf`",
+    "const": "`enum` with one value", "oneOf": "`anyOf`",
     _ENUM_OF_NUMBERS: "text values, or a range where no number is left out,", _TYPE_AS_LIST: "`anyOf`",
 }  # fmt: skip
 
@@ -190,8 +196,29 @@ def _keyword(word: str) -> str:
     return word if " " in word else f"`{word}`"
 
 
-def _instead(words: dict[str, list[str]]) -> str:
-    known = [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
+_STRICT: Final = (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1))
+
+
+def _strict_integer(part: Schema) -> bool:
+    """Whether a strict bound can be written as a plain one: of integers, which have a next one."""
+    return part.get("type") == "integer" and any(
+        type(part.get(strict)) is int and plain not in part for strict, plain, _ in _STRICT
+    )
+
+
+def _bounds(part: Schema) -> Iterator[str]:
+    """What to write for each strict bound of a part."""
+    for strict, plain, step in _STRICT:
+        bound = part.get(strict)
+        if strict in part and part.get("type") == "integer" and isinstance(bound, int):
+            yield f"write `{plain}` {bound + step} for `{strict}` {bound}"
+        elif strict in part:
+            yield f"send `{strict}` in `parametersJsonSchema`, or say the bound in the text instead"
+
+
+def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
+    known = list(dict.fromkeys(told for part in parts for told in _bounds(part)))
+    known += [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
     if "allOf" in words:
         known.append("merge the parts of `allOf` into one schema")
     return "; ".join(known[:3]) if known else "leave it out, and say it in the description"

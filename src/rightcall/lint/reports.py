@@ -28,7 +28,7 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "tool": finding.tool or None,
         "message": finding.message,
         "fix": finding.remedy,
-        "fixable": rule.fixable,
+        "fixable": rule.fixable and finding.fixable,
         "source": finding.source,
         "line": finding.line or None,
         "path": list(finding.path),

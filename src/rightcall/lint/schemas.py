@@ -509,11 +509,20 @@ _PARTS: Final = re.compile(
 """`The event, with title, start and end.`: only the text names the properties."""
 
 
+_NEEDED: Final = re.compile(
+    r"\W*(?:the |all |any )?(?:[\w-]+ )?(?:fields|data|values|parameters|arguments|options|details|settings|inputs?|"
+    r"information) (?:that (?:are|is) )?(?:needed|required|necessary|used)? ?(?:for|by|of|to run) (?:the|this|an?) "
+    r"(?:[\w-]+ )?(?:action|operation|request|call|command|step|task|job|tool|function)\W*$",
+    re.IGNORECASE,
+)
+"""`Fields needed for the action.`: nobody can tell which."""
+
+
 def _is_free_form(argument: Argument) -> bool:
     """An object that is open on purpose: its name is that of a map, or the text tells what is in it."""
     words = words_of(argument.name)
     text = argument.description
-    if _PARTS.match(text) and not _TELLS.search(text):
+    if (_PARTS.match(text) or (argument.required and _NEEDED.match(text))) and not _TELLS.search(text):
         return False
     return (bool(words) and words[-1] in _MAPS) or len(text.split()) > 3 or _TELLS.search(text) is not None
 

@@ -17,9 +17,21 @@ _REMOVE: Final = "remove it; if the server is not yours, do not use it"
 # ── precedence ──
 
 _KIND = r"(?:[\w-]+ ){0,3}"
+_FOREIGN_TOOLS = (
+    r"(?:(?:tools?|functions?|servers?) (?:of|from|by|offered by|provided by) (?:any )?(?:other|another|competing|"
+    r"rival|"
+    r"third-party) [\w-]+|(?:competing|rival|competitors'?) (?:tools?|functions?|servers?|services?|providers?|"
+    r"shops?))\b"
+)
 PRECEDES: Final = re.compile(
     rf"\b(?:never|do not|don't) (?:use|call|invoke|choose|pick|trust|rely on) (?:any |an)?other {_KIND}"
-    r"(?:tools?|functions?)\b(?! (?:in|of|from) this)|"
+    r"(?:tools?|functions?)\b(?! (?:(?:in|of|from) this|while|until|during)\b)|"
+    rf"\b(?:(?:never|do not|don't) (?:use|call|invoke|choose|pick|trust|rely on|consult)|(?:avoid|stop) (?:using|"
+    rf"calling)) "
+    rf"(?:the |any |all )?{_KIND}{_FOREIGN_TOOLS}|\b(?:if|when|where|even if) (?:the |any )?{_FOREIGN_TOOLS}"
+    r"[^.\n]{0,40}\b(?:do not|don't|never) (?:use|call|consult|trust|choose) (?:them|it|those|any)\b|"
+    r"\b(?:always |and |then |instead,? )recommend our (?:own )?(?:offers?|shop|store|service|brand|prices?|plans?)\b|"
+    r"\balways recommend our\b|"
     r"\b(?:prefer|choose|use|pick) this (?:tool |one |function )?(?:over|above|before) (?:all|any|every)(?: of the)? "
     r"other|"
     rf"\binstead of (?:any|all|every) other {_KIND}(?:tools?|functions?)\b|"
@@ -32,9 +44,7 @@ PRECEDES: Final = re.compile(
     r"\b(?:results?|answers?|data) (?:of|from) (?:the |all )?(?:[\w-]+ )?tools (?:is|are) (?:fake|wrong|outdated|"
     r"unreliable|false)\b|"
     r"\bthis (?:tool|function|one) and (?:no|nothing|none) (?:other|else)\b|"
-    rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}(?:tools?|functions?) (?:of|"
-    rf"from|by) (?:any )?"
-    r"other (?:servers?|providers?|vendors?)\b|"
+    rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}{_FOREIGN_TOOLS}|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
     r"\b(?:do not|don't|never) (?:use|call|rely on) (?:the |your |any )?(?:built-?in|native|own)\b[^.\n]{0,24}[;,.]? "
@@ -51,7 +61,8 @@ _PUTS: Final = re.compile(
     r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed)\b[^.\n]{0,80}\b"
     r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
     r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:credit )?card numbers?|"
-    r"security codes?|social security numbers?|(?:api |secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
+    r"(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security numbers?|(?:api |"
+    r"secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
     r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
@@ -65,7 +76,10 @@ _HOLDS_SECRETS: Final = word_set(
 _ELSEWHERE = r"(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)"
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
-    rf"[^.\n]{{0,40}}?{_ELSEWHERE}",
+    rf"[^.\n]{{0,40}}?{_ELSEWHERE}|"
+    r"\b(?:whenever|every time|each time|when|before|after|always)\b[^.\n]{0,60}\b(?:call|run|invoke|add|copy|cc|bcc|"
+    r"forward|change the recipient)\b(?!,? (?:address|is|format|e\.?g|such|like)\b)[^.\n]{0,60}?"
+    r"[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+",
     re.IGNORECASE,
 )
 
@@ -114,14 +128,15 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
-    each = _SENDS_EACH.search(text) or mails
+    each = next((one for one in _SENDS_EACH.finditer(text) if not _shows(text, one)), None) or mails
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     reads = _READS_FILE.search(text)
     here = _SECRETS_HERE.search(text) if path[-2:-1] and _HOLDS_SECRETS.isdisjoint(words_of(str(path[-2]))) else None
-    wants = reads or (here if path != tool.at("description") else None)
+    wants = reads or (here if path != tool.at("description") else None) or _find_store(tool, path, text)
     if wants is not None:
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(wants[0])}", _REMOVE, path)
+        what = quote_text(wants[0].lstrip(".!?:;, "))
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
     if (
         fixed is not None
@@ -135,12 +150,43 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
 
 
+def _shows(text: str, found: re.Match[str]) -> bool:
+    """Whether an address is an example, or that of people who help."""
+    sentence = _ADDRESS.sub("", _sentence(text, found.start()))
+    return _EXAMPLE.search(sentence) is not None or _HELPS.search(sentence) is not None
+
+
 _SECRETS_HERE: Final = re.compile(
     r"\b(?:write|put|enter|include|paste|give|copy)\b[^.\n]{0,30}\b(?:user's|their|your|any|"
     r"all)\b[^.\n]{0,20}\b(?:api keys?|"
     r"passwords?|tokens?|secrets?|credentials|card numbers?)\b[^.\n]{0,20}\b(?:here|(?:if|that) you (?:know|have))\b",
     re.IGNORECASE,
 )
+_SECRET_NAME = r"[A-Z][A-Z0-9_]*_?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS)\b"
+_STORE = (
+    r"(?:[~$\w/]{0,30}/)?\.(?:env|aws|ssh|netrc|npmrc|pypirc|git-credentials|gnupg|kube|docker|config/gcloud)\b|"
+    r"\b(?i:key ?chain|password (?:manager|store|safe)|credential (?:store|manager)|secret store)\b|"
+    rf"\b(?i:env(?:ironment)?(?: variables?)?) [`'\"]?{_SECRET_NAME}|[$]{_SECRET_NAME}|{_SECRET_NAME}(?i: env)"
+)
+_FROM_STORE: Final = re.compile(
+    r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|can|may) )(?i:read|take|get|load|look|"
+    r"fetch|copy|"
+    r"find|extract|grab|retrieve|pull) (?i:it|them|this|that|one|its value|the value|(?:the|your|an?|"
+    r"their) (?:[\w'-]+ ){0,3}?"
+    r"(?:key|token|password|secret|credentials?|value|code))(?i: up)? (?i:from|in|out of|up in)"
+    rf"\b(?:[^.\n]|\.(?=\w)){{0,50}}?(?:{_STORE})"
+)
+"""An order to take a secret from where a person keeps it."""
+_OF_STORES: Final = word_set("env dotenv environment secret secrets credential credentials keychain ssh vault config")
+
+
+def _find_store(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
+    """The order, unless the tool is about such files, or says in its first words that it reads one."""
+    found = _FROM_STORE.search(text)
+    own = path == tool.at("description") and found is not None and not text[: found.start()].strip()
+    return None if own or not _OF_STORES.isdisjoint(words_of(tool.name)) else found
+
+
 _READS_FILE: Final = re.compile(
     r"\b(?:also|first|then|and|please) (?:read|open|cat|load) (?:the )?(?:file |"
     r"contents? of )?[`'\"]?[~/][\w./-]{3,60}[`'\"]? and "

@@ -10,6 +10,7 @@ from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import MOST_TEXT, find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
+from rightcall.lint.polarity import find_turned
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -85,7 +86,9 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
     yield from _act(tool)
     yield from find_bare(tool)
-    yield from _copied(tool)
+    copied = [*_copied(tool)]
+    yield from copied or _second(tool)
+    yield from _find_cut(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
 
@@ -223,7 +226,7 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
         ):
             yield Hit(
                 "RC206", f"{quote_name(first.name)} and {quote_name(argument.name)} have the same description: "
-                         f"{quote_text(text)}",
+                         f"{quote_text(argument.description)}",
                 "describe the difference", argument.path,
             )  # fmt: skip
 
@@ -232,7 +235,28 @@ def _is_pair(one: Argument, other: Argument) -> bool:
     """Two that are told together: of different types, or the same text names both, or tells the form of a value."""
     text = one.description.lower()
     told = one.kind != other.kind or (one.name.lower() in text and other.name.lower() in text)
-    return told or _IS_FORM.search(text) is not None
+    numbered = _NUMBERED.match(one.name) and _NUMBERED.match(other.name) and one.name[:-1] == other.name[:-1]
+    return told or (_IS_FORM.search(text) is not None and not numbered)
+
+
+_NUMBERED: Final = re.compile(r"(?![xyz])[a-z]{1,2}_?\d$", re.IGNORECASE)
+"""`t1`: nothing but the text could tell it from `t2`."""
+_COUNTS_UP: Final = word_set("other another second first one two the a an of id number 1 2")
+_MORE_OF: Final = word_set("address line street phone email mail city x y z")
+
+
+def _second(tool: ToolView) -> Iterator[Hit]:
+    """`id` beside `id2`, where no text says what each of them is for."""
+    by_name = {(one.path[:-1], one.name): one for one in tool.arguments}
+    for other in tool.arguments:
+        name = re.sub(r"_?2$", "", other.name)
+        one = by_name.get((other.path[:-1], name))
+        if one is None or name == other.name or one.kind != other.kind or not _MORE_OF.isdisjoint(words_of(name)):
+            continue
+        mine, theirs = ({*_telling(text)} - _COUNTS_UP for text in (one.description, other.description))
+        if mine == theirs and one.description and other.description and len(mine) < 6:
+            told = f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone"
+            yield Hit("RC206", f"{told}: {quote_text(other.description)}", "say what each of them is for", other.path)
 
 
 _IS_FORM: Final = re.compile(
@@ -253,7 +277,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             argument.path,
         )
         return
-    opposite = _opposite(argument.name, text) or _paged(argument, text)
+    opposite = _opposite(argument.name, text) or _paged(argument, text) or find_turned(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -267,7 +291,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         len(told) < 4
         and all(word in named for word in told)
         and argument.kind == "string"
-        and not argument.schema.get("enum")
+        and _FORM.isdisjoint(argument.schema)
     ):
         yield Hit(
             "RC205",
@@ -275,6 +299,10 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             "say which form the value has",
             argument.path,
         )
+
+
+_FORM: Final = word_set("enum const format pattern")
+"""Keywords that say which form a value has."""
 
 
 def _opposite(name: str, text: str) -> str | None:
@@ -319,6 +347,40 @@ def _paged(argument: Argument, text: str) -> str | None:
     name, told = joined(argument.name), bare(text)
     found = _IS_PAGE.match(told) if name in _SIZES else _IS_SIZE.match(told) if name in _PAGES else None
     return found[0] if found is not None else None
+
+
+# ── cut off ──
+
+_LAST = 160
+"""Characters at the end of a text that are read."""
+_LEAST_WORDS = 6
+_OPEN_END: Final = re.compile(
+    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|(?:can|may|must|will|cannot|should) be|(?:is|of|to|for|"
+    r"with|by|"
+    r"in|from|as) a))$"
+)
+"""Words that no sentence ends with. Small letters alone: `A` and `THE` may be names."""
+_ENGLISH: Final = re.compile(r"\b(?:the|to|for|with|is|are|of)\b")
+_CODE: Final = re.compile(r"[{}=<>|]|https?://")
+
+
+def _find_cut(tool: ToolView) -> Iterator[Hit]:
+    """The description of the tool, and the first of those of its arguments that was cut off."""
+    texts = [(tool.at("description"), tool.description)]
+    texts += [((*one.path, "description"), one.description) for one in tool.arguments if "description" in one.part]
+    for path, text in texts:
+        ends = text.rstrip()[-_LAST:]
+        line = ends.rsplit("\n", 1)[-1]
+        if len(text.split()) >= _LEAST_WORDS and _is_cut(line) and _ENGLISH.search(ends):
+            told = f"the text stops in the middle of a sentence: {quote_text(line[-40:])}"
+            yield Hit("RC213", told, "write the rest of it", path)
+            return
+
+
+def _is_cut(line: str) -> bool:
+    if not line.isascii() or _CODE.search(line) or len(line.split()) < _LEAST_WORDS:
+        return False
+    return _OPEN_END.search(line) is not None
 
 
 # ── the list ──
