@@ -33,11 +33,16 @@ def cost_of(tool: ToolView) -> int:
 
 def check(tool: ToolView) -> Iterator[Hit]:
     tokens = cost_of(tool)
+    told = estimate(tool.description)
     if tokens > DEAR_TOOL:
+        long = told > LONG_DESCRIPTION
         yield Hit(
-            "RC601", f"about {tokens:,} tokens in every request", "shorten it, or split the tool", tool.at("name")
+            "RC601",
+            f"about {tokens:,} tokens in every request{f', of them {told:,} in the description' if long else ''}",
+            "shorten the description" if long else "shorten it, or split the tool",
+            tool.at("description" if long else "name"),
         )
-    elif (told := estimate(tool.description)) > LONG_DESCRIPTION:
+    elif told > LONG_DESCRIPTION:
         yield Hit(
             "RC606",
             f"the description takes about {told:,} tokens in every request",
