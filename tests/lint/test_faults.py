@@ -107,7 +107,7 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "any is ", "fetch a of any ", "session ", "12 of 12 ", "a is b, ", "no need to tell ",
               "up to a_b ", "use a for b, ", "1 (a) to ", "a | b | ",
               "from now on ",
-              "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and ",
+              "if-add-", "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and ",
               "pass a as ", "tools of other ", "if tools of other a ", "read it from ", "when a, call ",
               "true to ", "if true, no a ", "currently open: ", "a_b, "],
 )  # fmt: skip
