@@ -12,7 +12,7 @@ from typing import Final
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import MOST_TEXT
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, quote_name, quote_text
+from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.forms import fits_format, is_free
 from rightcall.lint.samples import passed_texts, shown_texts
 
@@ -46,6 +46,10 @@ _NAMED: Final = re.compile(r"\b(?:from|sender|reply)\b", re.IGNORECASE)
 """Who sends a mail is often written with a name: `Ann <ann@example.org>`."""
 
 
+_NO_ADDRESS: Final = word_set("regex regexp pattern patterns glob prefix suffix path paths template")
+"""A part of an address, or what many of them fit."""
+
+
 def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     """An email address or a URL that nothing but the name or the text tells."""
     several = argument.kind == "array"
@@ -56,6 +60,7 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         not text.strip()
         or not is_free(argument)
         or tool.is_strict
+        or not _NO_ADDRESS.isdisjoint(words_of(argument.name))
         or _OTHERWISE.search(f"{argument.description[:MOST_TEXT]} {text}")
     ):
         return

@@ -438,7 +438,9 @@ _NOT_ALL: Final = re.compile(
 """What comes before a list that is one value, or not all of them."""
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
-    r"\b(?:custom|any other|others?|also accepts?|and so on|case[- ]insensitive|"
+    r"\b(?:custom|(?<!no )(?<!not use )(?<!any )(?:any other|others?)\b(?![^.\n]{0,40}\b(?:reject|refus|invalid|error|"
+    r"fail|forbidden|illegal|not (?:accepted|allowed|supported|valid|permitted)))|also accepts?|and so on|"
+    r"case[- ]insensitive|"
     r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,

@@ -164,6 +164,11 @@ def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolV
     )
 
 
+_SEARCHES: Final = (("query",), ("search",), ("keyword",), ("keywords",), ("term",), ("terms",), ("q",), ("prompt",))
+"""What people write in their own words, whatever examples a text gives."""
+_KEYWORD: Final = re.compile(r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b", re.IGNORECASE)
+
+
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
@@ -184,6 +189,11 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     if is_free(argument):
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
+        if argument.part.get("default") == "" or words_of(argument.name)[-1:] in _SEARCHES or _KEYWORD.search(text):
+            return
+        quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
+        if quoted and quoted.isdisjoint(lowered):
+            return  # `ascending or descending: use 'asc' or 'desc'`
         if words_of(argument.name)[-1:] == ("id",) and re.search(
             r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
         ):

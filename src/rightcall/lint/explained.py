@@ -86,6 +86,10 @@ def _full_name(argument: Argument) -> str:
     return ".".join(name for keyword, name in named_steps(argument.path) if keyword == "properties")
 
 
+_OF_SCHEMA: Final = frozenset(("type", "properties", "required", "items", "additionalProperties", "enum"))
+"""Of a JSON Schema that an argument takes."""
+
+
 def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> bool:
     """Whether something else explains the argument: its parts or branches, the text of what it is in, or the
     description of the tool, which names it as an argument or as the only thing it takes."""
@@ -107,6 +111,10 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     if argument.depth == 0 and _is_passed(argument, tool):
         return True
+    if argument.depth and name in _OF_SCHEMA and re.search(r"\bschema\b", " ".join(around), re.IGNORECASE):
+        return True
+    if re.search(rf"\b(?:{re.escape(name)}/\w+|\w+/{re.escape(name)})\b", text):
+        return True  # `optional start/end`
     alone = argument.depth == 0 and len(argument.siblings) == 1
     return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
 

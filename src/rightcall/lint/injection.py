@@ -34,7 +34,7 @@ _ORDERS: Final = re.compile(
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
     r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
-    r"an? [\w\s]{2,30}(?:was|were|is|has been)\b))"
+    r"(?:that )?(?:an?|one) [\w\s]{2,30}(?:was|were|is|has been)\b))"
     r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
     r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
     r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
@@ -128,7 +128,7 @@ _SENDS: Final = re.compile(
 )
 _MARKUP: Final = re.compile(
     r"<!--|<\s*(system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
-    r"developer|prompt)\s*>|\[(?:/INST|INST|/?SYS)\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
+    r"developer|prompt)\s*>|(?-i:\[/?INST\])|\[/inst\]|\[/?SYS\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
     r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
     r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
     re.IGNORECASE,

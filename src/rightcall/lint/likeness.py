@@ -281,6 +281,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             return
     if (
         "." in name
+        or f"{name}s" in argument.siblings  # it would be written out beside its plural
         or argument.kind == "boolean"
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):

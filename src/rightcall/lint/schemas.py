@@ -197,6 +197,8 @@ def _outline(branch: Schema, root: Schema) -> str:
     whole = follow(branch["$ref"], root) if isinstance(branch.get("$ref"), str) else branch
     keys = {name: as_schema(one).get("type") for name, one in as_schema(whole.get("properties")).items()}
     rest = {} if keys else {key: value for key, value in whole.items() if key not in ("title", "description")}
+    if whole.get("type") == "string":
+        rest = {}  # an address of either kind is one text
     return json.dumps([whole.get("type"), keys, rest], sort_keys=True, default=str)
 
 
