@@ -164,8 +164,20 @@ def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolV
     )
 
 
-_SEARCHES: Final = (("query",), ("search",), ("keyword",), ("keywords",), ("term",), ("terms",), ("q",), ("prompt",))
-"""What people write in their own words, whatever examples a text gives."""
+_SEARCHES: Final = (
+    ("id",),
+    ("ids",),
+    ("query",),
+    ("search",),
+    ("keyword",),
+    ("keywords",),
+    ("term",),
+    ("terms",),
+    ("q",),
+    ("prompt",),
+)
+"""What people write in their own words, whatever examples a text gives, and what points to something: `orders must be
+'paid'` is said of that."""
 _KEYWORD: Final = re.compile(r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b", re.IGNORECASE)
 
 
@@ -194,10 +206,6 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         if quoted and quoted.isdisjoint(lowered):
             return  # `ascending or descending: use 'asc' or 'desc'`
-        if words_of(argument.name)[-1:] == ("id",) and re.search(
-            r"\b[a-z]{3,}s\b[^.\n]{0,60} must be\b", text[: text.find(values[0])], re.IGNORECASE
-        ):
-            return  # said of what it points to: `orders must be 'paid'`
         if argument.name.lower() in lowered or (argument.kind == "string" and IS_SEVERAL.search(_unlisted(text))):
             return
         shown = [one for one in given_values(argument) if isinstance(one, str) and one]

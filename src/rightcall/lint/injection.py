@@ -43,7 +43,7 @@ _ORDERS: Final = re.compile(
     r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
     r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
     r"between us|to yourself)\b"
-    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.\n]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
+    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.;:()\n—]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
     r"append|add|run|execute|pass|collect|store)\b"
     r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
     r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
@@ -136,6 +136,8 @@ _MARKUP: Final = re.compile(
 _END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
 _HIDDEN_AFTER: Final = 1_000
 """So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
+_KEY_BEGINS: Final = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh")
+"""How SSH keys begin, which people show as examples."""
 _BLOB: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
     r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
@@ -247,7 +249,13 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
     sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
-    blob = None if sampled else next((one for one in _BLOB.finditer(text) if _is_encoded(one[0])), None)
+    blob = (
+        None
+        if sampled
+        else next(
+            (one for one in _BLOB.finditer(text) if _is_encoded(one[0]) and not one[0].startswith(_KEY_BEGINS)), None
+        )
+    )
     if blob is not None:
         yield Hit(
             "RC707",

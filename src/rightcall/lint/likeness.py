@@ -420,10 +420,16 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions")
 
 
+_UNLIKE: Final = re.compile(r"\b(?:without|only|but not|rather than|instead of|unlike)\b", re.IGNORECASE)
+
+
 def _tells_apart(one: ToolView, other: ToolView) -> bool:
     """Whether the description of one says when to take the other: `For a few words use edit_poem instead`."""
     texts = ((one.description, other.name), (other.description, one.name))
-    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None for text, name in texts)
+    return any(
+        _UNLIKE.search(text) or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+        for text, name in texts
+    )
 
 
 _TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))

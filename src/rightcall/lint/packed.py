@@ -74,6 +74,10 @@ _HOLDS_TEXT: Final = word_set(
 """Names of values that are text by nature."""
 
 
+_OF_ANSWER: Final = (("fields",), ("include",), ("expand",), ("embed",))
+"""What an answer is to hold: services take that in one text."""
+
+
 def find_packed(argument: Argument, text: str) -> Hit | None:
     """A list or an object that is passed as text. What counts is said of the value in the first two sentences."""
     told = ". ".join(re.split(r"\.\s+", bare(text).split("\n\n", 1)[0])[:2])
@@ -86,7 +90,7 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
     if _IN_JSON.search(told) and not _OTHER_JSON.search(told) and (begins or _HOLDS_TEXT.isdisjoint(words[-1:])):
         return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
     found = _SEPARATED.search(told)
-    if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words):
+    if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words) or words[-1:] in _OF_ANSWER:
         return None
     if _BEGINS.match(told) or any(singular(word) != word for word in words[-2:]):
         return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path)
