@@ -427,7 +427,7 @@ def _tells_apart(one: ToolView, other: ToolView) -> bool:
     """Whether the description of one says when to take the other: `For a few words use edit_poem instead`."""
     texts = ((one.description, other.name), (other.description, one.name))
     return any(
-        _UNLIKE.search(text) or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+        _UNLIKE.search(text.split(". ", 1)[0]) or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
         for text, name in texts
     )
 
