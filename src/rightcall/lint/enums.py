@@ -178,7 +178,11 @@ _SEARCHES: Final = (
 )
 """What people write in their own words, whatever examples a text gives, and what points to something: `orders must be
 'paid'` is said of that."""
-_KEYWORD: Final = re.compile(r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b", re.IGNORECASE)
+_KEYWORD: Final = re.compile(
+    r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b|"
+    r"\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso (?:accepted|allowed)\b",
+    re.IGNORECASE,
+)
 
 
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:

@@ -208,6 +208,7 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
         and "date" in words
         and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
     )
+    either = either or (name == "date" and found.lower().startswith("date in iso"))
     names = ["date", "date-time"] if either else [name]
     if name == "date" and "YYYY" not in found and values and not any(fits_format(one, "date") for one in values):
         names = ["date-time"]

@@ -85,12 +85,16 @@ _EXPLAINED: Final = re.compile(r"\d\s?=\s?[A-Za-z]")
 _IS_INSIDE: Final = re.compile(rf"{_NUMBER}\s?(?:<=|≤)\s?[A-Za-z_]\w{{0,40}}\s?(?:<=|≤)\s?{_NUMBER}")
 
 
+_STANDS_FOR: Final = re.compile(r"(?<![\w.])-?\d{1,3}\s?(?:=|means|for)\s?(?:up to|at most)\s\d[\d,]*", re.IGNORECASE)
+"""`0 = up to 100`: what one value asks for."""
+
+
 def _flat(text: str) -> str:
     """A text in which ranges are written one way: without marks and articles, in digits, and without what a number
     means."""
-    text = _MEANING.sub("", bare(text)).replace("up to and including", "up to")
+    text = _STANDS_FOR.sub(" ", _MEANING.sub("", bare(text)).replace("up to and including", "up to"))
     text = _IS_INSIDE.sub(r"from \1 to \2", text)
-    if len(_EXPLAINED.findall(text)) == 2:
+    if len(_EXPLAINED.findall(text)) == 2 and "offset" not in text.lower():
         text = _LEGEND.sub(_from_legend, text)
     return _BETWEEN_WORDS.sub(_in_digits, text)
 
@@ -110,8 +114,12 @@ def _in_digits(found: re.Match[str]) -> str:
     return f"{low} {joins} {high}"
 
 
+_OF_ITEM: Final = re.compile(r"[`'\"]\w{1,40}[`'\"] \(\d+\s?(?:-|–|to)\s?\d+\)")
+"""`each with a 'rating' (1-10)`"""
+
+
 def find_range(argument: Argument, text: str) -> Iterator[Hit]:
-    text = _flat(text)
+    text = _flat(_OF_ITEM.sub(" ", text) if argument.kind == "array" else text)
     low, high, positive = _told_bounds(argument, text)
     if low is None and high is None and not positive:
         return

@@ -255,7 +255,8 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
         for name in as_list(part.get("required"))
         if isinstance(name, str) and name not in as_schema(part.get("properties"))
     ]
-    plain = COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and ("properties" in part or kind == "object")
+    apart = COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and path[-2:-1] != ("allOf",)
+    plain = apart and ("properties" in part or kind == "object")
     if unknown and plain:
         yield Hit(
             "RC403",
