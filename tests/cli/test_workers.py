@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -215,7 +216,8 @@ def test_an_edit_of_the_policy_counts_at_every_worker(server: Server, folder: Pa
         file.write_text(before.replace("[servers.tools]\n", '[servers.tools]\ndeny = ["echo"]\n'))
 
         def refused(one: Any) -> bool:
-            return bool(one.call("tools_echo", {"text": "x"}, session[one.worker]).json["result"].get("isError"))
+            text = str(monotonic())  # the same call again and again would be refused for that
+            return bool(one.call("tools_echo", {"text": text}, session[one.worker]).json["result"].get("isError"))
 
         server.until(lambda: all(map(refused, connections)))
         server.until(lambda: "policy reloaded" in (folder / "stderr").read_text())
