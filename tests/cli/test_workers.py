@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -256,9 +256,30 @@ def test_a_stopped_worker_hangs_nobody_and_its_session_is_not_waited_for(tmp_pat
             here = server.connect()
             (other,) = set(sessions) - {here.worker}
             assert here.call("tools_echo", {"text": "x"}, sessions[other]).status == 404
+            told = f"worker {stopped} has done nothing for 5 seconds; `kill -9 {stopped}` has it replaced"
+            server.until(lambda: told in (tmp_path / "stderr").read_text())
         finally:
             os.kill(stopped, signal.SIGCONT)
         assert here.call("tools_echo", {"text": "x"}, sessions[here.worker]).status == 200
+
+
+@pytest.mark.long
+def test_a_worker_that_was_replaced_tells_no_more_what_the_new_ones_tell(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--policy", with_server(tmp_path)) as server:
+        old = server.worker_pids()
+        sessions = [one.initialize() for one in server.at_each().values()]  # which keep them
+        server.process.send_signal(signal.SIGHUP)
+        server.until(lambda: "2 workers were replaced" in logged(tmp_path))
+        server.until(lambda: server.connect().call_alone("tools_echo", {"text": "x"}).status == 200)
+        assert all(server.connect().call("tools_echo", {"text": "x"}, one).status == 200 for one in sessions)
+        assert set(old) < set(server.worker_pids())
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        (tools,) = {int(one) for one in children} - set(server.worker_pids())
+        before = logged(tmp_path).count("tools has joined")
+        os.kill(tools, signal.SIGKILL)
+        server.until(lambda: logged(tmp_path).count("tools has joined") > before)
+        sleep(1)
+        assert logged(tmp_path).count("tools has joined") == before + 1
 
 
 @pytest.mark.long

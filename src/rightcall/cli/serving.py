@@ -1,7 +1,7 @@
 """What a server of the command line is made of: the audit log, the tokens beside it, the gateway, tools that it runs
 itself, the practice client and the console. The same for a server in one process and for each of its workers.
 
-rightcall serve --workers 4 ─┬─ rightcall serve --workers 4 --worker 7
+rightcall serve --workers 4 ─┬─ rightcall serve --workers 4, told by RIGHTCALL_WORKER_CHANNEL that it is w1
                              ├─ …
 """
 
@@ -93,7 +93,9 @@ def assembled(
         treated = treatment(options, policy.current)
         service = assemble(wanted.url, policy, treated, access, parts, provider=options.provider)
         start_exporting(service.proxy.telemetry)
-        if parts.own is None and (wanted.seat is None or wanted.seat.tells):  # an executor of its own says it by itself
+        if parts.own is None and (
+            wanted.seat is None or wanted.seat.is_leading
+        ):  # an executor of its own says it by itself
             warn_of_notices(policy.current)
         yield Assembled(service, endpoint, recording, client)
     finally:
@@ -226,7 +228,7 @@ def open_endpoint(
     place = Place(seat.hello.name, seat.opening)
 
     def news(text: str) -> None:
-        if seat.tells:
+        if seat.is_leading:
             tell(text)
 
     return Endpoint(SharedGateway(open_door(options, store), open_link, news=news, place=place), seat.hello.name)

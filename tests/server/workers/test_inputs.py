@@ -13,6 +13,7 @@ from msgspec import Raw, json
 from rightcall.mcp.messages import request
 from rightcall.server.workers import inputs
 from rightcall.server.workers.inputs import ATOMIC, PLACES, Calls, DirectInput, SharedInput, Way
+from support.stores import disk_of, fill
 
 
 class Pipe(NamedTuple):
@@ -169,3 +170,11 @@ def test_a_server_that_reads_no_more_is_noticed(pipe: Pipe, tmp_path: Path) -> N
         parent.close()
 
     asyncio.run(run())
+
+
+def test_calls_are_not_kept_on_a_full_disk(tmp_path: Path) -> None:
+    """Memory of a file that has no room there would end the process at its first use."""
+    with disk_of(tmp_path / "disk", "64k") as disk:
+        fill(disk)
+        with pytest.raises(OSError, match="No space left"):
+            Calls(str(disk / "calls"), new=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import mmap
+import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,13 +39,23 @@ class Load(NamedTuple):
     beat: float
 
 
+def reserve(file: int, size: int) -> None:
+    """So much of a new file is there. Memory that is mapped from one with holes ends a process whose disk is full."""
+    while size:
+        size -= os.write(file, bytes(size))
+
+
 class Board:
     """The loads of all workers. `file` is a descriptor that all of them have; each writes its own place only, and what
     all have in common."""
 
     def __init__(self, file: int, places: int) -> None:
         self._places = places
-        self._memory = mmap.mmap(file, places * _PLACE.size + 1)
+        self._memory = mmap.mmap(file, self.size_for(places))
+
+    @staticmethod
+    def size_for(places: int) -> int:
+        return places * _PLACE.size + 1
 
     @property
     def is_told(self) -> bool:

@@ -24,6 +24,7 @@ from typing import Final
 from msgspec import Struct
 
 from rightcall.mcp.messages import one_line
+from rightcall.server.workers.accepting import reserve
 
 ATOMIC: Final = 4096
 """Bytes that are written to a pipe whole or not at all (PIPE_BUF)."""
@@ -53,7 +54,7 @@ class Calls:
         file = os.open(path, os.O_RDWR | (os.O_CREAT | os.O_EXCL if new else 0), 0o600)
         try:
             if new:
-                os.ftruncate(file, _SIZE)
+                reserve(file, _SIZE)
             self._memory = mmap.mmap(file, _SIZE)
         finally:
             os.close(file)

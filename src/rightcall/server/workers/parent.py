@@ -34,7 +34,7 @@ from rightcall.errors import ConfigError
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import INTERVAL, PolicyInForce, PolicyWatch
 from rightcall.server.app import PATIENCE, has_terminal, is_reload
-from rightcall.server.workers.accepting import Board
+from rightcall.server.workers.accepting import Board, reserve
 from rightcall.server.workers.figures import Figures
 from rightcall.server.workers.frames import Frames
 from rightcall.server.workers.relays import Relays
@@ -65,6 +65,8 @@ ENDING: Final = 40.0
 """Seconds in which workers must have ended; they themselves give requests 30."""
 KILLED: Final = 5.0
 """The same after SIGKILL."""
+HANGING: Final = 5.0
+"""Seconds without a beat of its heart after which people are told of a worker."""
 FILES: Final = 64
 """Files that must be allowed to be open, besides some for each worker."""
 FOLDER: Final = "rightcall-serve-"
@@ -113,6 +115,7 @@ class _Worker:
         self.began = monotonic()
         self.told: dict[str, Any] = {}
         self.state: Literal["starting", "ready", "leaving"] = "starting"
+        self.hangs = False
         self.settled = asyncio.Event()
         """It is ready, or will not be."""
         self.ended = asyncio.Event()
@@ -126,10 +129,15 @@ class Parent:
         self._plan = plan
         _refuse_few_files(plan.hello.workers)
         place = tempfile.gettempdir()
-        self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place if len(place) < _LONG else "/tmp")  # ours alone
-        self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
+        place = place if len(place) < _LONG else "/tmp"
         self._places = plan.hello.workers * SPARE + 2
-        self._shared.truncate(self._places * 4096)
+        try:
+            self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place)  # ours alone
+            self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
+            reserve(self._shared.fileno(), Board.size_for(self._places))
+        except OSError as fault:
+            why = f"`--workers` needs room for small files in {place}: {fault.strerror}. TMPDIR can name another folder"
+            raise ConfigError(why) from None
         self._board = Board(self._shared.fileno(), self._places)
         self._bell = os.pipe()
         for end in self._bell:
@@ -330,7 +338,8 @@ class Parent:
         """With a policy file that is wrong no worker can start: then until it is right."""
         self._watching.look_now()
         is_wrong = self._plan.policy.problem is not None
-        when = "once the policy file is valid" if is_wrong else f"in {pause:g} seconds" if pause else "now"
+        soon = f"in {pause:g} second{'s' * (pause != 1)}" if pause else "now"
+        when = "once the policy file is valid" if is_wrong else soon
         self._plan.say(f"{why}; another one starts {when}", "warning")
         await _all_within(None if is_wrong else pause, (self._sooner,))
 
@@ -341,8 +350,9 @@ class Parent:
     def _lead(self) -> None:
         """One of them does what is done once: it answers hooks, and tells of MCP servers."""
         able = [one for one in self._workers if one.state == "ready" and not self._stopping.is_set()]
-        for nth, one in enumerate(able):
-            one.frames.send(LEAD, b"1" if nth == 0 else b"0")
+        for one in self._workers:
+            if one.state != "starting":
+                one.frames.send(LEAD, b"1" if one in able[:1] else b"0")
 
     # ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -351,6 +361,16 @@ class Parent:
         while True:
             await asyncio.sleep(INTERVAL)
             self._watching.look_now()
+            self._feel_pulses()
+
+    def _feel_pulses(self) -> None:
+        for one in self._workers:
+            hangs = one.state == "ready" and monotonic() - self._board.load(one.place).beat > HANGING
+            if hangs and not one.hangs:
+                pid = one.process.pid
+                told = f"worker {pid} has done nothing for {HANGING:g} seconds; `kill -9 {pid}` has it replaced"
+                self._plan.say(told, "warning")
+            one.hangs = hangs
 
     def _noted(self, what: str, policy: Policy, problem: str | None) -> None:
         del what

@@ -86,18 +86,13 @@ class Seat:
         """How it reaches MCP servers: those that are processes run once, at the parent."""
         self.answered: Callable[[], int] = lambda: 0
         """How many requests it has answered."""
-        self.is_leading = False
+        self.is_leading = hello.name == "w1"  # until the parent says it
         self._is_orphaned = False
         self._channel = channel
         self._frames = Frames(self._heard, self._orphaned)
         self._asked: dict[bytes, asyncio.Future[str]] = {}
         self._numbers = count(1)
         self._handover: Handover | None = None
-
-    @property
-    def tells(self) -> bool:
-        """Whether it tells people what every worker could tell."""
-        return self.is_leading or self.hello.name == "w1"
 
     def told(self) -> dict[str, Any]:
         """For `/health`."""
