@@ -215,7 +215,11 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
     if name == "ipv4" and "v4" not in found.lower():
         names = ["ipv4", "ipv6"]
     fitting = [one for one in names if all(fits_format(value, one) for value in values)]
-    if fitting:
+    if fitting == ["uri"]:  # which OpenAI's strict mode refuses
+        begins = any(word in text.lower() for word in ("http", "protocol", "scheme"))
+        fix = 'add "pattern": "^https?://"' if begins else 'add "format": "uri"'
+        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=begins)
+    elif fitting:
         fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
         if "date-time" in fitting and not values and _ZONED.search(text) is None:
             fix += " (which needs a time zone)"

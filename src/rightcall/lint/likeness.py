@@ -288,6 +288,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         return
     told_of = words_of(argument.description)
     letter = "path" if name == "p" and not _FILES.isdisjoint(told_of) else _LETTERS.get(name)
+    if letter not in (None, "query", *told_of) and told_of:  # what the text begins with, such as `filter` for `f`
+        letter = next((one for one in told_of[:_NEAR] if one[0] == name[0] and len(one) > _LONG_WORD), None)
     long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
@@ -570,7 +572,14 @@ def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> 
                 f"{join_names(tool.name for tool in usual[1])}",
                 f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
                 (*users[0].schema_path, "properties", name),
+                certain=not all(_is_even(tool, name) for tool in users),
             )  # fmt: skip
+
+
+def _is_even(tool: ToolView, name: str) -> bool:
+    """Whether the tool writes its other arguments in the style of this one, so that another would stand out."""
+    styles = [_style(one.name) for one in tool.top if one.name != name and _style(one.name)]
+    return len(styles) > 1 and {*styles} == {_style(name)}
 
 
 def _styles(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
