@@ -67,6 +67,7 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     kind, by_text = _told(argument, text, several and text == argument.description)
     if not kind:
         return
+    by_text = by_text or (kind == "email" and "mail" in text.lower())
     calls = passed_texts(argument, tool.description[:MOST_TEXT])
     if not all(fits_format(one, kind) for one in (*shown_texts(argument, text), *calls)):
         return

@@ -165,7 +165,7 @@ def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolV
 
 
 _FREE: Final = word_set(
-    "id ids query search keyword keywords term terms q prompt path paths file files filename url uri dir folder "
+    "id ids query search keyword keywords term terms q prompt path paths file files filename url uri folder "
     "directory image photo"
 )
 """What people write in their own words, whatever examples a text gives, and what points to something: `orders must be

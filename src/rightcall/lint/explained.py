@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.definitions import Argument, ToolView, outside_branches
 from rightcall.lint.evident import MOST_TEXT, is_evident
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
 
@@ -38,7 +38,8 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
         for one in tool.arguments
         if not one.description.strip() and one.name not in told and not _is_told(one, tool, texts)
     ]
-    bare = [one for one in bare if not _is_page(one)]
+    beside = {outside_branches(one.path) for one in tool.arguments if one.description.strip()}
+    bare = [one for one in bare if not _is_page(one) and outside_branches(one.path) not in beside]
     if all(_is_plain(one, tool) for one in bare):
         bare = []
     if not tool.ruled:

@@ -34,6 +34,7 @@ _OTHER_FORMS: Final = re.compile(
     r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
     r"\b(?:component|portion|prefix|suffix)\b|"
     r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
+    r"\b(?:multiple|several|various|any|different) (?:common |known )?(?:formats?|forms?|notations?)\b|"
     r"\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,
 )

@@ -572,7 +572,7 @@ def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> 
                 f"{join_names(tool.name for tool in usual[1])}",
                 f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
                 (*users[0].schema_path, "properties", name),
-                certain=not all(_is_even(tool, name) for tool in users),
+                certain=_style(name) == _style(usual[0]) or not all(_is_even(tool, name) for tool in users),
             )  # fmt: skip
 
 

@@ -433,6 +433,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         told = re.findall(
             rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
         )
+        told += tool.texts_of(argument)
         if "unit" not in others and not any(map(_TOLD_UNIT.search, told)):
             yield Hit(
                 "RC307",

@@ -32,13 +32,15 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from choices_of(tool)
     for argument in tool.arguments:
-        found = _of_argument(argument, tool)
-        short = len(argument.description.split()) <= _LONG_TEXT
-        yield from found if short else (structs.replace(hit, certain=False) for hit in found)
+        long = len(argument.description.split()) > _LONG_TEXT
+        for hit in _of_argument(argument, tool):
+            yield structs.replace(hit, certain=False) if long and hit.rule in _GUESSED else hit
 
 
 _LONG_TEXT = 40
-"""Words from which on a text tells of cases, advice and parts too, so that what is read in it is a guess."""
+"""Words beyond which a text tells of cases, advice and parts as well."""
+_GUESSED: Final = word_set("RC301 RC304 RC308 RC309 RC310 RC311")
+"""What is read anywhere in a text, so that in a long one it is a guess."""
 
 
 def _of_argument(argument: Argument, tool: ToolView) -> Iterator[Hit]:

@@ -114,11 +114,7 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
     sentence = re.search(r"\b(?:an?|the)\b", text, re.IGNORECASE) is not None
-    if (
-        length < 3
-        or (len(text) + len(_UNSPACED.findall(text)) < 12 and not sentence)
-        or (repeats and length < 4 and not sentence)
-    ):
+    if length < 3 or (len(text) < 12 and not sentence) or (repeats and length < 4 and not sentence):
         how = "says no more than the name" if repeats else "is too short to choose by"
         yield Hit(
             "RC202",
