@@ -180,3 +180,15 @@ def test_a_tool_that_is_even_in_its_own_style_is_noted_only() -> None:
     for one, level in ((even, "note"), (alone, "warning")):
         found = findings_of(*others, one, notes=True)
         assert [severity_of(hit) for hit in found if hit.rule == "RC114"] == [level]
+
+
+def test_one_and_all_of_a_kind_are_told_apart_by_what_they_need() -> None:
+    text = {"type": "string", "description": "Which one, as the office calls it"}
+    single = tool("get_barge", barge=text)
+    single["inputSchema"]["required"] = ["barge"]
+    listing = tool("get_barges", owner=text)
+    found = findings_of(single, listing, notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC101"] == ["note"]
+    listing["inputSchema"]["required"] = ["owner"]
+    found = findings_of(single, listing, notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC101"] == ["warning"]
