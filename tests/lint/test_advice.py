@@ -192,3 +192,17 @@ def test_one_and_all_of_a_kind_are_told_apart_by_what_they_need() -> None:
     listing["inputSchema"]["required"] = ["owner"]
     found = findings_of(single, listing, notes=True)
     assert [severity_of(one) for one in found if one.rule == "RC101"] == ["warning"]
+
+
+def test_an_array_inside_of_an_array_is_told_as_its_item() -> None:
+    rows = {"type": "array", "description": "Rows of berths", "items": {"type": "array"}}
+    assert [one.message for one in findings_of(tool("plan_berths", rows=rows))] == [
+        "an item of `rows` is an array without `items`"
+    ]
+
+
+def test_positions_of_a_list_are_to_become_items() -> None:
+    corner = {"type": "array", "description": "Corner of the dock", "prefixItems": [{"type": "number"}] * 2}
+    assert advice("RC504", tool("plan_berths", corner=corner)) == [
+        "write `items` for `prefixItems`, or make it an object"
+    ]

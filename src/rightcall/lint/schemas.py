@@ -220,7 +220,10 @@ def _has_constant(branch: Schema, root: Schema) -> bool:
 def _where(path: Steps) -> str:
     """The place of a schema, as its argument's name."""
     named = [name for keyword, name in named_steps(path) if keyword == "properties"]
-    return quote_name(named[-1]) if named else "the schema"
+    if not named:
+        return "the schema"
+    inside = path[-1] == "items" and path[-2] != "properties"
+    return f"an item of {quote_name(named[-1])}" if inside else quote_name(named[-1])
 
 
 def _compiles(pattern: str) -> bool:
