@@ -206,3 +206,17 @@ def test_positions_of_a_list_are_to_become_items() -> None:
     assert advice("RC504", tool("plan_berths", corner=corner)) == [
         "write `items` for `prefixItems`, or make it an object"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [("ISO datetime to sail at", "note"), ("When to sail, as ISO 8601 timestamp", "warning")]
+)
+def test_a_time_that_may_be_local_is_a_note(text: str, level: str) -> None:
+    found = findings_of(tool("tow_barge", sails={"type": "string", "description": text}), notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC302"] == [level]
+
+
+def test_one_side_of_a_short_pair_is_not_written_out_alone() -> None:
+    text = {"type": "string", "description": "Lock, by its name on the map"}
+    assert advice("RC113", tool("tow_barge", src_lock=text, dst_lock=text)) == []
+    assert advice("RC113", tool("tow_barge", dst_lock=text)) == ["rename it to `destination_lock`"]

@@ -222,9 +222,10 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
         yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=begins)
     elif fitting:
         fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
-        if "date-time" in fitting and not values and _ZONED.search(text) is None:
-            fix += " (which needs a time zone)"
-        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+        unzoned = "date-time" in fitting and not values and _ZONED.search(text) is None
+        fix += " (which needs a time zone)" if unzoned else ""
+        certain = not unzoned or len(fitting) > 1 or "8601" in found  # `ISO datetime` may be a local time
+        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=certain)
 
 
 _ZONED: Final = re.compile(r"\bzone\b|\btimezone\b|\boffset\b|\bUTC\b|RFC[- ]?3339|SSZ\b|Z\b", re.IGNORECASE)

@@ -52,7 +52,7 @@ _KNOWN: Final = word_set(
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
     "utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
-    "desc msg img num max min avg ref refs info config auth pid prev regex sdk qr nth xpath href mcp pyth wss "
+    "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
 )
 _SHORT_TEXT = """
@@ -281,6 +281,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     if (
         "." in name
         or f"{name}s" in argument.siblings  # it would be written out beside its plural
+        or ("dst" in words_of(name) and any("src" in words_of(one) for one in argument.siblings))
         or argument.kind == "boolean"
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):
