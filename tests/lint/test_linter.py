@@ -275,6 +275,8 @@ def test_a_keyword_in_several_arguments_is_one_claim() -> None:
         ("set_heating", "mode", {"type": "string", "enum": ["eco", "full"]}, ["warning"]),
         ("charge_card", "amount", {"type": "number"}, ["warning"]),
         ("search_notes", "notebook_id", {"type": "string"}, ["warning"]),
+        ("get_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["note"]),
+        ("file_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["warning"]),
     ],
 )
 def test_an_argument_that_its_tool_explains_needs_no_description(
@@ -308,3 +310,20 @@ def test_with_many_arguments_the_plain_ones_are_to_be_described_too() -> None:
         whole = {**raw, "inputSchema": {"type": "object", "properties": part}}
         found = lint(Document("t", "json", view_tools([((0,), whole)])), Choice(notes=True))
         assert [severity_of(one) for one in found if one.rule == "RC204"] == [level]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("Moves a deed to another shelf of the archive.", "warning"),
+        ("Moves a deed. See file_deed for the shared arguments.", "note"),
+    ],
+)
+def test_a_text_that_sends_to_another_tool_for_the_arguments_leaves_a_note(text: str, level: str) -> None:
+    raw: dict[str, Any] = {
+        "name": "move_deed",
+        "description": text,
+        "inputSchema": {"type": "object", "properties": {"mode": {"type": "string"}, "slot": {"type": "string"}}},
+    }
+    found = lint(Document("t", "json", view_tools([((0,), raw)])), Choice(notes=True))
+    assert [severity_of(one) for one in found if one.rule == "RC204"] == [level]

@@ -42,6 +42,19 @@ _ABOUT: Final = word_set("the a an of in to new old own is has include including
 _OF_KIND: Final = word_set("type kind from")
 _PAGING: Final = word_set("page pagesize perpage pagenumber limit offset cursor after pagetoken nextpagetoken")
 _MAKING: Final = word_set("create add update set edit insert")
+_READING: Final = word_set("get list read fetch search find show view retrieve")
+_PROJECTIONS: Final = word_set("properties fields columns attributes associations expand include")
+"""What a result is to have."""
+_VERBS = 4
+"""Words of a name that its verb is among."""
+_REFERS: Final = re.compile(
+    r"\bsee\b[^.\n]{0,80}\b(?:parameter|argument)s?\b|\bsame (?:parameters|arguments|options) as\b", re.IGNORECASE
+)
+
+
+def is_told_elsewhere(tool: ToolView) -> bool:
+    """Whether a text sends its reader to another tool for what the arguments mean."""
+    return _REFERS.search(tool.description[:MOST_TEXT]) is not None
 
 
 def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> bool:
@@ -52,6 +65,8 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     told, letters = set(spoken), argument.name.lower().replace("_", "")
     values = as_list(argument.schema.get("enum")) or as_list(argument.item.get("enum"))
     rest = set(words) - _ABOUT
+    if letters in _PROJECTIONS and argument.kind == "array" and not _READING.isdisjoint(spoken[:_VERBS]):
+        return True
     if values:
         return _are_spoken(values, told) or (bool(rest - _OF_KIND) and rest - _OF_KIND <= told)
     if argument.kind == "boolean":
@@ -83,6 +98,8 @@ def _is_subject(argument: Argument, tool: ToolView) -> bool:
     """Whether a sentence is about it, or lists it with another argument: `Data should be …`, `name, quantity, unit`."""
     if argument.depth:
         return False
+    if len(argument.siblings) == 1 and re.search(r"\be\.g\.|\bfor example\b|\bsuch as\b", tool.description[:MOST_TEXT]):
+        return True
     name, text = re.escape(argument.name), tool.description[:MOST_TEXT]
     others = "|".join(re.escape(one) for one in argument.siblings if one != argument.name)
     if re.search(rf"(?:^|[.\n(]\s*){name}s? (?:should|must|is|are|can|may)\b", text, re.IGNORECASE):
@@ -102,5 +119,5 @@ def _is_sought(argument: Argument, tool: ToolView, words: Sequence[str], spoken:
     """What a search looks for, or what the only argument of `… by id or name` is."""
     if not set(words) <= _SOUGHT:
         return False
-    alone = len(argument.siblings) == 1 and " by " in tool.description
+    alone = len(argument.siblings) == 1 and " by " in tool.description[:MOST_TEXT]
     return alone or not _SEARCHES.isdisjoint(spoken[:_BEGINNING])

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import Argument, ToolView, outside_branches
-from rightcall.lint.evident import MOST_TEXT, is_evident
+from rightcall.lint.evident import MOST_TEXT, is_evident, is_told_elsewhere
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
 
 _SECTION: Final = re.compile(
@@ -44,7 +44,8 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
         bare = []
     if not tool.ruled:
         spoken = [singular(word) for word in words_of(f"{tool.name} {tool.description[:MOST_TEXT]}")]
-        plain = {one.path for one in bare if len(bare) <= _MANY_BARE and is_evident(one, tool, spoken)}
+        few = len(bare) <= _MANY_BARE
+        plain = {one.path for one in bare if is_told_elsewhere(tool) or (few and is_evident(one, tool, spoken))}
         yield from _without_text([one for one in bare if one.path not in plain])
         yield from _without_text([one for one in bare if one.path in plain], certain=False)
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
