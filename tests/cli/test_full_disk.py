@@ -60,7 +60,7 @@ def calls(connection: Connection, text: str) -> bool:
     return not result.get("isError")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.long)])
 def test_readiness_is_what_a_call_finds(tmp_path: Path, fault: tuple[Fault, Path], workers: int) -> None:
     happens, disk = fault
     policy = with_server(tmp_path)
@@ -91,6 +91,7 @@ def test_readiness_is_what_a_call_finds(tmp_path: Path, fault: tuple[Fault, Path
         assert log.count("audit log can be written again") == 1
 
 
+@pytest.mark.long
 def test_a_store_that_is_full_is_found_before_any_call(tmp_path: Path, fault: tuple[Fault, Path]) -> None:
     happens, disk = fault
     policy = with_server(tmp_path)

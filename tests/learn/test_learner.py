@@ -22,7 +22,11 @@ def learned_from(world: World | Drawn) -> tuple[Learned, list[bytes]]:
 
 
 @pytest.mark.parametrize(
-    "world", [pytest.param(World(21, 130), id="damaged"), pytest.param(Drawn(21, 110, poison=60), id="drawn")]
+    "world",
+    [
+        pytest.param(World(21, 130), id="damaged"),
+        pytest.param(Drawn(21, 110, poison=60), id="drawn", marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.promise("L-02")
 def test_planted_mistakes_are_found_and_noise_is_not(world: World | Drawn) -> None:

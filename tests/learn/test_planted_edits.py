@@ -12,6 +12,7 @@ from rightcall.learn.replay import Replay
 from rightcall.learn.rulings import Rulings, ruling_of
 from rightcall.learn.sites import Sites
 from rightcall.learn.tally import Tally
+from support.every import sampled
 from support.policy_edits import BASE, EDITS, Decided, Edit, Step, edited, make_history, script
 from support.policy_edits_further import FURTHER
 
@@ -38,13 +39,7 @@ def test_there_are_sixty_edits(edits: dict[str, tuple[Edit, str]]) -> None:
 
 
 @pytest.mark.promise("L-01")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.long] if number % 4 else [])  # one in four every day
-        for number, name in enumerate([*EDITS, *FURTHER])
-    ],
-)
+@pytest.mark.parametrize("name", sampled([*EDITS, *FURTHER], 11))
 def test_a_planted_edit_is_found_as_it_really_decides(
     name: str, history: tuple[MemoryStore, list[tuple[int, Decided]]], root: Path
 ) -> None:

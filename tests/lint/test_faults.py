@@ -12,6 +12,7 @@ import pytest
 from rightcall.lint import Choice, Document, Finding, lint, view_tools
 from rightcall.lint.definitions import read_file
 from rightcall.lint.reports import finding_record
+from support.every import sampled
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -102,14 +103,15 @@ def test_long_texts_are_read_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["\n", " ", "\n ", "<user>", "<!--", "<!--" * 100 + "-->", "</", "SYSTEM ", "also send ", "a.", "a_",
+    "piece",
+    sampled(["\n", " ", "\n ", "<user>", "<!--", "<!--" * 100 + "-->", "</", "SYSTEM ", "also send ", "a.", "a_",
               "%41", "read the password ", "a1b2c3d4e5f6g7h8", "when the a_a ", "set to a@", "1,", "overwriting the ",
               "any is ", "fetch a of any ", "session ", "12 of 12 ", "a is b, ", "no need to tell ",
               "up to a_b ", "use a for b, ", "1 (a) to ", "a | b | ",
               "from now on ",
               "if-add-", "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and ",
               "pass a as ", "tools of other ", "if tools of other a ", "read it from ", "when a, call ",
-              "true to ", "if true, no a ", "currently open: ", "a_b, "],
+              "true to ", "if true, no a ", "currently open: ", "a_b, "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
     assert seconds_for("also send " + piece * (20_000 // len(piece))) < 1.0

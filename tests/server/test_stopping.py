@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from support.every import sampled
 from support.proxies import CHAT, MESSAGES, OLLAMA, RESPONSES, Got, post, request_for
 from support.scripted.server import Answer, NativeCall, ScriptedUpstream, Stalls, Text
 from support.workers import HELLO, Server, serving_with, with_server
@@ -39,11 +41,14 @@ def proxy(folder: Path, upstream: str) -> Iterator[tuple[subprocess.Popen[str], 
             process.kill()
 
 
-@pytest.mark.parametrize(("path", "after"), [(CHAT, 0), (CHAT, 3), (RESPONSES, 4), (MESSAGES, 0), (OLLAMA, 1)])
-@pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
+MOMENTS = (CHAT, 0), (CHAT, 3), (RESPONSES, 4), (MESSAGES, 0), (OLLAMA, 1)
+
+
+@pytest.mark.parametrize("moment", sampled(product((signal.SIGINT, signal.SIGTERM), MOMENTS), 6))
 def test_a_second_signal_ends_at_once_and_the_client_is_told(
-    tmp_path: Path, path: str, after: int, again: signal.Signals
+    tmp_path: Path, moment: tuple[signal.Signals, tuple[str, int]]
 ) -> None:
+    again, (path, after) = moment
     answer = Answer([Text("Let me see what there is. "), NativeCall("weather", {"city": "Bern"})])
     with ScriptedUpstream([Stalls(answer, after=after)]) as upstream, proxy(tmp_path, upstream.address) as (one, where):
         got: list[Got] = []
@@ -92,9 +97,9 @@ def told(error: Any) -> tuple[int, int, str, str]:
 IS_STOPPED = 1, -32603, "stopped", "RightCall was stopped"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("era", ["old", "new"])
-def test_a_call_of_the_gateway_that_is_cut_off_is_answered(tmp_path: Path, workers: int, era: str) -> None:
+@pytest.mark.parametrize("way", sampled(product((1, 2), ("old", "new")), 3))
+def test_a_call_of_the_gateway_that_is_cut_off_is_answered(tmp_path: Path, way: tuple[int, str]) -> None:
+    workers, era = way
     with gateway(tmp_path, workers) as server:
         one = server.connect()
         call = partial(one.call, session=one.initialize()) if era == "old" else one.call_alone

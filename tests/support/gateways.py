@@ -82,7 +82,7 @@ class ScriptedLink:
     def agreed(self, version: str, *, listen: bool) -> None:
         pass
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, failed: bool = False) -> None:
         self.closed = True
 
     def say(self, message: Any, related: int | None = None) -> None:

@@ -144,7 +144,8 @@ class HttpLink:
         if listen and self._session is not None:
             spawn(self._tasks, self._listen())
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, failed: bool = False) -> None:
+        del failed  # it is nobody else's
         if self._session is not None and not self._is_lost:
             with suppress(HttpError, CallError, IdentityError, TimeoutError):
                 async with asyncio.timeout(2.0):
@@ -439,6 +440,7 @@ class _Pipe(asyncio.Protocol):
 
 UNREAD = 64_000_000
 """Bytes that may wait for a server that reads nothing before it is given up,"""
+LEFT_UNREAD = f"it has left {UNREAD // 1_000_000} MB unread"
 UNREAD_SECONDS = 30.0
 """and for how long any may wait without a byte of them being read."""
 PARTING = 0.2
@@ -509,7 +511,7 @@ class ProcessLink(asyncio.SubprocessProtocol):
         self._written += len(line)
         waiting = self._input.get_write_buffer_size()
         if waiting > UNREAD:
-            self._lose(f"it has left {UNREAD // 1_000_000} MB unread")
+            self._lose(LEFT_UNREAD)
         elif waiting and self._watch is None:
             self._watch_reading(self._written - waiting)
 
@@ -532,7 +534,8 @@ class ProcessLink(asyncio.SubprocessProtocol):
     def agreed(self, version: str, *, listen: bool) -> None:
         del version, listen  # every line comes the same way
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, failed: bool = False) -> None:
+        del failed  # it is nobody else's
         self._told = True  # what happens from here on is our own doing
         if self._watch is not None:
             self._watch.cancel()

@@ -40,12 +40,27 @@ class ServerGone(Exception):
     """The server cannot be reached, did not start, or has ended. The message is for people and models."""
 
 
+class NotRunning(ServerGone):
+    """The server does not run now, and nothing was sent to it. The message goes on behind its name."""
+
+
 class LoginMissing(ServerGone):
     """The server wants a login, and nothing was done about this request. The message says what a person runs."""
 
 
 class SessionExpired(ServerGone):
     """The server has forgotten the session, and so has done nothing about this request: it can be made again."""
+
+
+def describe_loss(server: str, gone: Exception) -> str:
+    """What became of a call that has no answer, for people and models."""
+    if isinstance(gone, ServerSlow):
+        return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
+    if isinstance(gone, LoginMissing):
+        return f"The server {server} cannot be used: {gone}. The call was not sent."
+    if isinstance(gone, NotRunning):
+        return f"The server {server} {gone}. The call was not sent."
+    return f"The server {server} gave no answer: {gone}."
 
 
 class Heard(Protocol):
@@ -98,7 +113,9 @@ class Link(Protocol):
         """Which revision is spoken from now on; `listen` opens the stream for what the server says unasked."""
         ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self, *, failed: bool = False) -> None:
+        """`failed`: the server did not start as it must, so that nobody with whom it is shared should use it."""
+        ...
 
 
 QUESTIONS = 64
@@ -238,9 +255,9 @@ class Session:
         if self._gone is None:
             self._link.tell(notification(method, params))
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, failed: bool = False) -> None:
         self._end("the gateway has closed it")
-        await self._link.aclose()
+        await self._link.aclose(failed=failed)
 
     def _watch(self, when: float) -> None:
         """Look at that time at what is pending."""

@@ -31,7 +31,17 @@ from rightcall.mcp.messages import (
     mapping,
     value,
 )
-from rightcall.mcp.session import FORGOTTEN, Agreed, Cause, Link, LoginMissing, ServerGone, ServerSlow, Session
+from rightcall.mcp.session import (
+    FORGOTTEN,
+    Agreed,
+    Cause,
+    Link,
+    LoginMissing,
+    NotRunning,
+    ServerGone,
+    ServerSlow,
+    Session,
+)
 from rightcall.policy.settings import Server
 
 # ── the environment ──
@@ -367,7 +377,7 @@ class Upstream:
                     raise LoginMissing(self.problem)
                 self._sooner.set()  # somebody may have logged in just now
             elif left <= 0 or (self.state == "waiting" and self._retry_at - loop.time() > PATIENCE):
-                raise ServerGone(self.told())
+                raise NotRunning(self.told())
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._change.wait()
@@ -396,15 +406,17 @@ class Upstream:
             self._enter("starting")
             self.words = ""
             session: Session | None = None
+            failed = False
             try:
                 session = Session(self._open_link(self.server), self)
                 why = await self._one_life(session)
+                failed = self.state == "starting"
             except ServerGone as gone:
                 why = str(gone)
             finally:
                 self._session = None
                 if session is not None:
-                    await _closed(session)
+                    await _closed(session, failed)
             works = session is not None and session.has_answered
             if works or loop.time() - began > STEADY:
                 self._pause = FIRST_PAUSE
@@ -491,9 +503,9 @@ def _way(server: Server) -> tuple[Any, ...]:
     return server.command, server.url, dict(server.env), server.cwd, dict(server.headers), login
 
 
-async def _closed(session: Session) -> None:
+async def _closed(session: Session, failed: bool) -> None:
     try:
-        await session.aclose()
+        await session.aclose(failed=failed)
     except Exception:
         log.exception("rightcall: an MCP server could not be closed")
 

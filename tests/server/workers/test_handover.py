@@ -127,6 +127,42 @@ def test_who_takes_no_answer_for_long_is_told_to_ask_again_all_the_same(
     assert kept.heard == [503, None]
 
 
+async def given_to(folder: Path, kept: Kept, says: bytes) -> None:
+    """To a worker that says so much, and reads nothing."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "w2.sock"))
+        listener.listen()
+        listener.setblocking(False)
+        giving = asyncio.create_task(kept.given(folder))
+        way, _ = await asyncio.get_running_loop().sock_accept(listener)
+        with way:
+            if says:
+                way.send(says)
+                await giving
+        await giving
+
+
+def test_a_worker_that_has_no_room_is_not_taken_for_one_that_is_gone(tmp_path: Path) -> None:
+    kept = Kept()
+    asyncio.run(given_to(tmp_path, kept, b""))
+    assert kept.heard == [503, None]
+
+
+def test_a_worker_that_stops_within_a_request_is_not_taken_for_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "_PASSING", 0.05)
+    kept = Kept(b"x" * 3_000_000)
+    asyncio.run(given_to(tmp_path, kept, b"g"))
+    assert kept.heard == ["goes on", 503, None]
+
+
+def test_what_a_worker_had_that_is_gone_is_unknown(tmp_path: Path) -> None:
+    kept = Kept()
+    asyncio.run(kept.given(tmp_path))
+    assert kept.heard == ["answered here"]
+
+
 def test_nobody_else_may_bring_any(tmp_path: Path) -> None:
     async def mode() -> int:
         here = Handover(cast("Any", None), "w1", str(tmp_path))

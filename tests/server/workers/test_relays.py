@@ -29,7 +29,9 @@ for line in io.TextIOWrapper(sys.stdin.buffer):  # which a carriage return ends,
     say = lambda message: print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
     if method == "server/discover" and "dies" in sys.argv:
         sys.exit(3)
-    if method == "initialize":
+    if method == "initialize" and "refuses once" in sys.argv and open(sys.argv[1]).read().count('"initialize"') == 1:
+        say({"id": id, "error": {"code": -32603, "message": "not yet"}})
+    elif method == "initialize":
         about = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s"}}
         say({"id": id, "result": about})
     elif method == "tools/call" and params["name"] == "end":
@@ -107,7 +109,11 @@ def run(folder: Path, test: Test, *words: str) -> list[list[Any]]:
             session = Session(ways.setdefault(worker, opening(path, worker))(group)(server), owner)
             await session.open()
             opened.append(session)
-            await greet(session, HELLO, 20, only=only)
+            try:
+                await greet(session, HELLO, 20, only=only)
+            except ServerGone:
+                await session.aclose(failed=True)
+                raise
             return session, owner
 
         try:
@@ -285,3 +291,37 @@ def test_a_parent_that_may_open_no_more_files_carries_the_calls_itself(
             assert await call(session, name) == {"said": name}
 
     run(tmp_path, test)
+
+
+def initialized(seen: list[list[Any]]) -> int:
+    return [method for method, _, _ in seen].count("initialize")
+
+
+def test_a_process_that_fails_at_its_start_is_replaced_for_all_however_soon_they_come_back(tmp_path: Path) -> None:
+    async def test(join: Any) -> None:
+        joining = (join(worker, only="old") for worker in ("w1", "w2"))
+        assert [type(one) for one in await asyncio.gather(*joining, return_exceptions=True)] == [ServerGone] * 2
+        session, _ = await join("w1", only="old")
+        assert await call(session, "a") == {"said": "a"}
+
+    assert initialized(run(tmp_path, test, "refuses once")) == 2
+
+
+@pytest.mark.parametrize("call_of_another", ["runs", "has run"])
+def test_a_process_that_works_for_another_is_kept(tmp_path: Path, call_of_another: str) -> None:
+    async def test(join: Any) -> None:
+        session, _ = await join("w1")
+        await call(session, "a")
+        if call_of_another == "runs":
+            running = asyncio.create_task(call(session, "never"))
+            await asyncio.sleep(0.1)
+        failing, _ = await join("w2")
+        if call_of_another == "has run":
+            await call(session, "b")
+        await failing.aclose(failed=True)
+        assert await call(session, "c") == {"said": "c"}
+        if call_of_another == "runs":
+            assert not running.done()
+            running.cancel()
+
+    assert initialized(run(tmp_path, test)) == 1

@@ -57,7 +57,7 @@ from rightcall.mcp.messages import (
     with_note,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow
+from rightcall.mcp.session import ServerGone, ServerSlow, describe_loss
 from rightcall.mcp.spans import tell_result, tell_tool
 from rightcall.mcp.upstream import Upstream
 from rightcall.policy.types import PAUSED
@@ -211,7 +211,7 @@ class Calls:
                 await awaited.ready()  # somebody may have logged in just now
             except ServerGone as gone:
                 await self._judging.refuse_unknown(call, exchange)
-                return _refused(_describe_loss(awaited.name, gone), exchange)
+                return _refused(describe_loss(awaited.name, gone), exchange)
             meant = await self.naming.find(call.name)
         upstream = self._servers.upstream(meant.entry.space) if isinstance(meant, Meant) else None
         if not isinstance(meant, Meant) or upstream is None:
@@ -440,7 +440,7 @@ class Calls:
         try:
             answer = await forward(errand, exchange, self._kept)
         except (ServerGone, ServerSlow) as gone:
-            told = _describe_loss(errand.upstream.name, gone)
+            told = describe_loss(errand.upstream.name, gone)
             self._door.ended(passage, ok=False, error=told, seconds=monotonic() - began)
             return _refused(told, exchange)
         except asyncio.CancelledError:
@@ -495,14 +495,6 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     if as_written and (is_same or json.encode(call.arguments) == json.encode(passage.arguments)):  # 1 is not true
         return {"arguments": written}
     return {"arguments": passage.arguments}
-
-
-def _describe_loss(server: str, gone: Exception) -> str:
-    if isinstance(gone, ServerSlow):
-        return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
-    if isinstance(gone, LoginMissing):
-        return f"The server {server} cannot be used: {gone}. The call was not sent."
-    return f"The server {server} gave no answer: {gone}."
 
 
 def _refused(text: str, exchange: Exchange) -> Answer:

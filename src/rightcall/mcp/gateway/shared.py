@@ -37,7 +37,7 @@ from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.links import for_caller, open_link
 from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, mirrored, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.session import LoginMissing, ServerGone, ServerSlow, Session, SessionExpired, spawn
+from rightcall.mcp.session import ServerGone, ServerSlow, Session, SessionExpired, describe_loss, spawn
 from rightcall.mcp.upstream import Opening, Upstream, envelope_for, headers_for
 from rightcall.policy.types import caller_for
 from rightcall.record.notes import remember_tools
@@ -513,14 +513,8 @@ class ServerSource:
                 return await self._put(await upstream.ready(), gateway, entry, arguments, seconds)
             except SessionExpired:  # it has not looked at the request
                 return await self._put(await upstream.ready(), gateway, entry, arguments, seconds)
-        except ServerSlow as slow:
-            raise ToolFailure(
-                f"The server {server} {slow}. The call was cancelled; whether it had an effect is not known."
-            ) from None
-        except LoginMissing as gone:
-            raise ToolFailure(f"The server {server} cannot be used: {gone}. The call was not sent.") from None
-        except ServerGone as gone:
-            raise ToolFailure(f"The server {server} gave no answer: {gone}.") from None
+        except (ServerGone, ServerSlow) as gone:
+            raise ToolFailure(describe_loss(server, gone)) from None
 
     async def _put(
         self, session: Session, gateway: Gateway, entry: ToolEntry, arguments: Mapping[str, Any], seconds: float

@@ -37,6 +37,8 @@ class Frames(asyncio.Protocol):
         self.lost = lost
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
+        self.is_given_up = False
+        """The other end has read too little of what it was sent."""
 
     @property
     def is_open(self) -> bool:
@@ -48,6 +50,7 @@ class Frames(asyncio.Protocol):
             return
         self._transport.write(framed(kind, content))
         if self._transport.get_write_buffer_size() > MOST:
+            self.is_given_up = True
             self._transport.abort()
 
     def close(self) -> None:

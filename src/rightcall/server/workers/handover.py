@@ -24,7 +24,7 @@ from typing import Any, Final
 from starlette.types import Receive, Scope, Send
 
 from rightcall.mcp.gateway.forward import MARK, TASKS, names_in
-from rightcall.mcp.messages import HANDSHAKE, fields, header_text, mapping, read, value
+from rightcall.mcp.messages import HANDSHAKE, a_response, failed_result, fields, header_text, mapping, read, value
 from rightcall.mcp.session import spawn
 from rightcall.server.access import Gone, body_of, replayed
 from rightcall.server.mcp import Endpoint, first_headers, plain
@@ -36,14 +36,16 @@ Adopt = Callable[[socket.socket, bytes], Awaitable[None]]
 
 ACCEPTING: Final = 2.0
 """Seconds in which a worker must say that it takes a request. One that does not has not seen it, and never will."""
-_ADOPTING: Final = 10.0
-"""Seconds in which a request must have come from another worker."""
+_PASSING: Final = 10.0
+"""Seconds in which a worker must have taken the next piece of a request, and another must have sent it."""
+_PIECE: Final = 1_000_000
 RECENT: Final = 60.0
 """A session that was used within so many seconds will be used again."""
 _TIRED: Final = 1.0
 """Seconds without accepting where the system has no descriptor left."""
 _CROWDED: Final = 0.005
 """Seconds after which a worker is asked again to whom too many want to give something."""
+BUSY: Final = "This session is at another worker, which cannot take the request now. Send it again."
 _GO: Final = b"g"
 _LENGTH: Final = Layout(">Q")
 _OWNER: Final = re.compile(r"(w[0-9]{1,9})\.")
@@ -115,27 +117,15 @@ class Handover:
         await self._endpoint(scope, receive, send)
 
     async def _give(self, connection: LimitedProtocol, owner: str, send: Send) -> bool:
-        """Whether that worker lives and answers, or the client was told to ask again."""
-        loop = asyncio.get_running_loop()
-        with socket.socket(socket.AF_UNIX) as way:
+        """Whether that worker lives: it answers, or the client was told to ask again."""
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as way:  # no file may be left to open
             way.setblocking(False)
-            try:
-                async with asyncio.timeout(ACCEPTING):
-                    await _connect(way, self._path(owner))
-                    if await loop.sock_recv(way, 1) != _GO:
-                        return False
-                    request = connection.stand_still()
-                    if request is not None:
-                        socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
-                        await loop.sock_sendall(way, memoryview(request)[:-1])
-                        way.send(request[-1:])  # without it, it is none; with it, it is not ours any more
-            except (OSError, TimeoutError):
-                connection.go_on()
+            if not await _is_there(way, self._path(owner)):
                 return False
-        if request is not None:
-            connection.let_go()
-        else:  # it has sent more already, which was read here
-            await plain(send, 503, b"", [(b"connection", b"close"), (b"retry-after", b"0")])
+            if await _passed(way, connection):
+                return True
+        error = a_response(b"null", failed_result(-32603, BUSY, {"code": "busy"}))
+        await plain(send, 503, error, [(b"connection", b"close"), (b"retry-after", b"1")])
         return True
 
     async def _accept(self, listener: socket.socket, adopt: Adopt) -> None:
@@ -154,16 +144,17 @@ class Handover:
         client: socket.socket | None = None
         try:
             with way:
-                async with asyncio.timeout(_ADOPTING):
+                with way.dup():  # holds the place of the file that comes: without one it does not say that it takes it
                     await loop.sock_sendall(way, _GO)
-                    await _until_readable(way)
-                    head, files, *_ = socket.recv_fds(way, _LENGTH.size, 1)
-                    if not files:
-                        return
-                    client = socket.socket(fileno=files[0])
-                    client.set_inheritable(False)
-                    client.setblocking(False)
-                    request = await _received(way, *_LENGTH.unpack(head))
+                    async with asyncio.timeout(_PASSING):
+                        await _until_readable(way)
+                head, files, *_ = socket.recv_fds(way, _LENGTH.size, 1)
+                if not files:
+                    return
+                client = socket.socket(fileno=files[0])
+                client.set_inheritable(False)
+                client.setblocking(False)
+                request = await _received(way, *_LENGTH.unpack(head))
             adopted, client = client, None
             await adopt(adopted, request)
         except (OSError, TimeoutError, EOFError):
@@ -174,6 +165,39 @@ class Handover:
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, f"{name}.sock")
+
+
+async def _is_there(way: socket.socket, path: str) -> bool:
+    """Whether a worker listens at this path that has not been stopped."""
+    try:
+        async with asyncio.timeout(ACCEPTING):
+            await _connect(way, path)
+            await _until_readable(way)
+    except (FileNotFoundError, ConnectionRefusedError, TimeoutError):
+        return False
+    return True
+
+
+async def _passed(way: socket.socket, connection: LimitedProtocol) -> bool:
+    """Whether the connection is the other worker's now."""
+    loop = asyncio.get_running_loop()
+    if way.recv(1) != _GO:
+        return False  # it has no room
+    request = connection.stand_still()
+    if request is None:
+        return False  # the client has sent more already, which was read here
+    whole = memoryview(request)
+    try:
+        socket.send_fds(way, [_LENGTH.pack(len(request))], [connection.descriptor])
+        for start in range(0, len(whole) - 1, _PIECE):
+            async with asyncio.timeout(_PASSING):
+                await loop.sock_sendall(way, whole[start : min(start + _PIECE, len(whole) - 1)])
+        way.send(whole[-1:])  # without it, it is none; with it, it is not ours any more
+    except (OSError, TimeoutError):
+        connection.go_on()
+        return False
+    connection.let_go()
+    return True
 
 
 async def _connect(way: socket.socket, path: str) -> None:
@@ -202,7 +226,8 @@ async def _received(way: socket.socket, length: int) -> bytes:
     if length > MOST:
         raise EOFError
     while len(found) < length:
-        piece = await loop.sock_recv(way, min(length - len(found), 1_000_000))
+        async with asyncio.timeout(_PASSING):
+            piece = await loop.sock_recv(way, min(length - len(found), _PIECE))
         if not piece:
             raise EOFError
         found += piece

@@ -25,7 +25,7 @@ from typing import Any, Final
 from msgspec import Raw, Struct, json
 
 from rightcall.mcp.gateway.forward import LEVELS, LISTS, RESOURCES, UPDATED, names_in, nobody_asked
-from rightcall.mcp.links import ProcessLink, open_link
+from rightcall.mcp.links import LEFT_UNREAD, ProcessLink, open_link
 from rightcall.mcp.messages import (
     CANCELLED,
     METHOD_NOT_FOUND,
@@ -50,7 +50,7 @@ from rightcall.policy.settings import Server
 from rightcall.server.workers.frames import Frames, connected, listening
 from rightcall.server.workers.inputs import Calls, DirectInput, SharedInput, Way
 
-_OPEN, _LINE, _BEGUN, _GONE = b"o", b"j", b"B", b"G"
+_OPEN, _LINE, _BEGUN, _GONE, _FAILED = b"o", b"j", b"B", b"G", b"F"
 SHIFT: Final = 40
 """Bits of a request's number that are its worker's own. The rest says which worker it is."""
 LINGER: Final = 10.0
@@ -162,8 +162,10 @@ class RelayLink:
     def agreed(self, version: str, *, listen: bool) -> None:
         del version, listen
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, failed: bool = False) -> None:
         self._is_closed = True
+        if failed:
+            self._frames.send(_FAILED)
         self._frames.close()
         self._leave()
 
@@ -184,7 +186,7 @@ class RelayLink:
 
     def _lost(self) -> None:
         self._leave()
-        ended = self._ended or _Ended("the process that starts servers for all workers is gone")
+        ended = self._ended or _Ended(LEFT_UNREAD if self._frames.is_given_up else "it ended, or its parent did")
         if self._opened is not None and not self._opened.done():
             self._opened.set_exception(ServerGone(ended.why))
         elif not self._is_closed and self._heard is not None:
@@ -240,6 +242,10 @@ class _User:
         self.frames = Frames(self._heard, self._lost)
         self.number = 0
         self.relay: _Relay | None = None
+        self.since = 0
+        """How many answers the process had given when this worker came,"""
+        self.is_served = False
+        """and whether it has got one."""
         self.pending: set[int] = set()
         self.calls: Calls | None = None
         """Those that it has written by itself."""
@@ -254,6 +260,8 @@ class _User:
             self._relays.join(self, content)
         elif kind == _LINE and self.relay is not None:
             self.relay.said(self, content)
+        elif kind == _FAILED and self.relay is not None:
+            self.relay.failed_for(self)
 
     def _lost(self) -> None:
         if self.relay is not None:
@@ -301,7 +309,8 @@ class _Relay:
         self._asking: dict[int, str] = {}
         """Of those, which are under way."""
         self._is_initialized = False
-        self._level = ""
+        self._answers = 0
+        """Those to what is asked after the handshake, without errors."""
         self._idle: asyncio.TimerHandle | None = None
         self.is_mute = False
         """Whether it must not be asked anything before the handshake."""
@@ -333,7 +342,7 @@ class _Relay:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        user.number, user.relay = self._next, self
+        user.number, user.relay, user.since = self._next, self, self._answers
         self._next += 1
         self._users[user.number] = user
         if self._is_open:
@@ -362,6 +371,12 @@ class _Relay:
             self._link.tell(notification(CANCELLED, {"requestId": number, "reason": "the client is gone"}))
         if not self._users and self._over is not None:
             self._idle = asyncio.get_running_loop().call_later(LINGER, self._end, _Ended("nobody uses it"))
+
+    def failed_for(self, user: _User) -> None:
+        """It did not start as it must, for this worker. Unless it has done something right since, or does something for
+        another, the next one who comes is to find another process."""
+        if self._answers == user.since and not any(one.is_served and one.waits for one in self._users.values()):
+            self._end(_Ended("it did not start as it must"))
 
     # ── from a worker ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -451,7 +466,10 @@ class _Relay:
             once.waiting.clear()
             return
         user = self._users.get(number >> SHIFT)
+        if not message.error:
+            self._answers += 1
         if user is not None:
+            user.is_served = user.is_served or not message.error
             user.over(number)
             user.frames.send(_LINE, data)
 
