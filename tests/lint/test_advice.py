@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.lint import Choice, Document, Finding, lint, view_tools
+from rightcall.lint.rules import severity_of
 
 
 def tool(name: str, **arguments: dict[str, Any]) -> dict[str, Any]:
@@ -116,3 +117,106 @@ def test_a_value_in_two_spellings_and_a_long_list_are_notes() -> None:
     for rule, tools in (("RC420", [tool("rank_mate", rank=ranks)]), ("RC604", many)):
         assert rule not in {one.rule for one in findings_of(*tools)}
         assert rule in {one.rule for one in findings_of(*tools, notes=True)}
+
+
+def test_what_is_optional_is_not_to_be_listed_as_required() -> None:
+    flagged = {"type": "integer", "description": "How many barges"}
+    assert advice("RC417", tool("tow_barges", count={**flagged, "required": False})) == [
+        "remove it: what `required` does not list is optional"
+    ]
+    assert advice("RC417", tool("tow_barges", count={**flagged, "required": True})) == [
+        "list its name in `required` of the object around it"
+    ]
+
+
+def test_a_letter_is_written_out_to_the_word_of_its_text() -> None:
+    assert advice(
+        "RC113", tool("list_barges", f={"type": "string", "description": "Filter by owner, such as `ann`"})
+    ) == ["rename it to `filter`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy", "levels"),
+    [
+        ("URL of the timetable", 'add "format": "uri"', ["note"]),
+        ("Public https URL of the timetable", 'add "pattern": "^https?://"', ["warning"]),
+        ("Must be a valid URL including the protocol", 'add "pattern": "^https?://"', ["warning"]),
+        ("Email address of the skipper", 'add "format": "email"', ["warning"]),
+    ],
+)
+def test_a_format_that_a_provider_refuses_is_no_more_than_a_note(text: str, remedy: str, levels: list[str]) -> None:
+    found = findings_of(tool("tow_barge", timetable={"type": "string", "description": text}), notes=True)
+    assert [(one.remedy, severity_of(one)) for one in found if one.rule == "RC302"] == [
+        (remedy, level) for level in levels
+    ]
+
+
+def test_a_format_that_only_the_name_tells_is_told_so() -> None:
+    found = findings_of(tool("tow_barge", skipper_email={"type": "string", "description": "Who steers it"}))
+    assert [one.message for one in found] == ["only the name of `skipper_email` says that it is an email address"]
+
+
+@pytest.mark.parametrize(("words", "level"), [(20, "warning"), (50, "note")])
+def test_what_a_long_text_lists_is_a_note(words: int, level: str) -> None:
+    text = f"Side of the canal. One of: left, right. {'Mind the gates on the way. ' * (words // 6)}"
+    found = findings_of(tool("tow_barge", side={"type": "string", "description": text}), notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC301"] == [level]
+
+
+@pytest.mark.parametrize(("levels", "level"), [(6, "note"), (7, "warning")])
+def test_one_level_too_many_is_a_note(levels: int, level: str) -> None:
+    part: dict[str, Any] = {"type": "string", "description": "Innermost"}
+    for at in range(levels - 1):
+        part = {"type": "object", "description": "Parts of it", "properties": {f"part_{at}": part}}
+    found = findings_of(tool("tow_barge", whole=part), notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC411"] == [level]
+
+
+def test_a_tool_that_is_even_in_its_own_style_is_noted_only() -> None:
+    text = {"type": "string", "description": "Which one, as the office calls it"}
+    others = [tool(name, barge_name=text, lock_name=text) for name in ("tow_barge", "free_barge")]
+    even = tool("paint_barge", bargeName=text, hullColour=text, newFlag=text)
+    alone = tool("paint_barge", bargeName=text)
+    for one, level in ((even, "note"), (alone, "warning")):
+        found = findings_of(*others, one, notes=True)
+        assert [severity_of(hit) for hit in found if hit.rule == "RC114"] == [level]
+
+
+def test_one_and_all_of_a_kind_are_told_apart_by_what_they_need() -> None:
+    text = {"type": "string", "description": "Which one, as the office calls it"}
+    single = tool("get_barge", barge=text)
+    single["inputSchema"]["required"] = ["barge"]
+    listing = tool("get_barges", owner=text)
+    found = findings_of(single, listing, notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC101"] == ["note"]
+    listing["inputSchema"]["required"] = ["owner"]
+    found = findings_of(single, listing, notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC101"] == ["warning"]
+
+
+def test_an_array_inside_of_an_array_is_told_as_its_item() -> None:
+    rows = {"type": "array", "description": "Rows of berths", "items": {"type": "array"}}
+    assert [one.message for one in findings_of(tool("plan_berths", rows=rows))] == [
+        "an item of `rows` is an array without `items`"
+    ]
+
+
+def test_positions_of_a_list_are_to_become_items() -> None:
+    corner = {"type": "array", "description": "Corner of the dock", "prefixItems": [{"type": "number"}] * 2}
+    assert advice("RC504", tool("plan_berths", corner=corner)) == [
+        "write `items` for `prefixItems`, or make it an object"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [("ISO datetime to sail at", "note"), ("When to sail, as ISO 8601 timestamp", "warning")]
+)
+def test_a_time_that_may_be_local_is_a_note(text: str, level: str) -> None:
+    found = findings_of(tool("tow_barge", sails={"type": "string", "description": text}), notes=True)
+    assert [severity_of(one) for one in found if one.rule == "RC302"] == [level]
+
+
+def test_one_side_of_a_short_pair_is_not_written_out_alone() -> None:
+    text = {"type": "string", "description": "Lock, by its name on the map"}
+    assert advice("RC113", tool("tow_barge", src_lock=text, dst_lock=text)) == []
+    assert advice("RC113", tool("tow_barge", dst_lock=text)) == ["rename it to `destination_lock`"]

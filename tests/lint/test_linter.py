@@ -9,6 +9,7 @@ from rightcall import ConfigError
 from rightcall.lint import Choice, Document, lint, read_file, view_tools
 from rightcall.lint.history import Misnaming, misnamings_of
 from rightcall.lint.reports import document_record, sarif_log, spread_out
+from rightcall.lint.rules import severity_of
 from rightcall.record.calls import CallRecord
 
 TEXT = """\
@@ -204,3 +205,125 @@ def test_what_many_tools_have_in_common_is_told_once() -> None:
 def test_a_file_that_cannot_be_read_is_told_with_its_line(name: str, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_file(name, text)
+
+
+DATES: list[dict[str, Any]] = [
+    {
+        "name": name,
+        "description": f"Lists the {what} of a farm.",
+        "inputSchema": {"type": "object", "properties": {"since": {"type": "string", "description": text}}},
+    }
+    for name, what, text in (
+        ("list_apples", "apples", "Picked on or after this day (YYYY-MM-DD)"),
+        ("list_pears", "pears", "Only from this day on, YYYY-MM-DD"),
+        ("list_plums", "plums", "First day, YYYY-MM-DD"),
+    )
+]
+
+
+def test_one_claim_in_several_tools_is_told_at_the_first_and_names_the_others() -> None:
+    document = Document("t", "json", view_tools([((number,), raw) for number, raw in enumerate(DATES)]))
+    found = lint(document, Choice())
+    assert [(one.rule, one.tool) for one in found] == [("RC302", raw["name"]) for raw in DATES]
+    (told,) = document_record(document, found)["findings"]
+    assert (told["tool"], told["message"].partition("; ")[2]) == (
+        "list_apples", "the same in `list_pears`, `list_plums`"
+    )  # fmt: skip
+    assert [(one["tool"], one["path"]) for one in told["also"]] == [
+        ("list_pears", [1, "inputSchema", "properties", "since"]),
+        ("list_plums", [2, "inputSchema", "properties", "since"]),
+    ]
+    assert len(sarif_log([(document, found)])["runs"][0]["results"]) == 3
+
+
+def test_claims_with_different_fixes_stay_apart() -> None:
+    raws: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "description": f"Lists the {name} of a farm.",
+            "inputSchema": {"type": "object", "properties": {"order": {"type": "string", "description": text}}},
+        }
+        for name, text in (("pears", "One of: price, size"), ("plums", "One of: price, age"))
+    ]
+    document = Document("t", "json", view_tools([((number,), raw) for number, raw in enumerate(raws)]))
+    told = document_record(document, lint(document, Choice()))["findings"]
+    assert [(one["rule"], one["tool"], one["also"]) for one in told] == [("RC301", "pears", []), ("RC301", "plums", [])]
+
+
+def test_a_keyword_in_several_arguments_is_one_claim() -> None:
+    part = {"type": "integer", "exclusiveMinimum": 0, "description": "How many baskets"}
+    raws: list[dict[str, Any]] = [
+        {
+            "name": f"list_{name}",
+            "description": f"Lists the {name} of a farm.",
+            "inputSchema": {"type": "object", "properties": {argument: part}},
+        }
+        for name, argument in (("pears", "baskets"), ("plums", "crates"))
+    ]
+    document = Document("t", "json", view_tools([((number,), raw) for number, raw in enumerate(raws)]))
+    (told,) = document_record(document, lint(document, Choice()))["findings"]
+    assert (told["rule"], [one["tool"] for one in told["also"]]) == ("RC504", ["list_plums"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "schema", "levels"),
+    [
+        ("get_server", "uuid", {"type": "string"}, ["note"]),
+        ("search_routes", "search_phrase", {"type": "string"}, ["note"]),
+        ("set_bridge", "uuid", {"type": "string"}, ["note"]),
+        ("get_upcoming", "days_ahead", {"type": "integer"}, ["note"]),
+        ("set_heating", "mode", {"type": "string", "enum": ["eco", "full"]}, ["warning"]),
+        ("charge_card", "amount", {"type": "number"}, ["warning"]),
+        ("search_notes", "notebook_id", {"type": "string"}, ["warning"]),
+        ("get_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["note"]),
+        ("file_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["warning"]),
+    ],
+)
+def test_an_argument_that_its_tool_explains_needs_no_description(
+    tool: str, argument: str, schema: dict[str, Any], levels: list[str]
+) -> None:
+    raw: dict[str, Any] = {
+        "name": tool,
+        "description": "Does what the office needs with a thing that it knows.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {argument: schema, "colour": {"description": "Of it", **TEXTUAL}},
+        },
+    }
+    document = Document("t", "json", view_tools([((0,), raw)]))
+    found = lint(document, Choice(notes=True))
+    assert [severity_of(one) for one in found if one.rule == "RC204"] == levels
+
+
+TEXTUAL: dict[str, Any] = {"type": "string"}
+
+
+def test_with_many_arguments_the_plain_ones_are_to_be_described_too() -> None:
+    names = ["name", "title", "description", "content", "message", "subject", "email", "phone", "url"]
+    raw: dict[str, Any] = {
+        "name": "create_card",
+        "description": "Makes a new card.",
+        "inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in names}},
+    }
+    for most, level in ((8, "note"), (9, "warning")):
+        part = {name: {"type": "string"} for name in names[:most]}
+        whole = {**raw, "inputSchema": {"type": "object", "properties": part}}
+        found = lint(Document("t", "json", view_tools([((0,), whole)])), Choice(notes=True))
+        assert [severity_of(one) for one in found if one.rule == "RC204"] == [level]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("Moves a deed to another shelf of the archive.", "warning"),
+        ("Moves a deed. See file_deed for the shared arguments.", "note"),
+    ],
+)
+def test_a_text_that_sends_to_another_tool_for_the_arguments_leaves_a_note(text: str, level: str) -> None:
+    raw: dict[str, Any] = {
+        "name": "move_deed",
+        "description": text,
+        "inputSchema": {"type": "object", "properties": {"mode": {"type": "string"}, "slot": {"type": "string"}}},
+    }
+    found = lint(Document("t", "json", view_tools([((0,), raw)])), Choice(notes=True))
+    assert [severity_of(one) for one in found if one.rule == "RC204"] == [level]

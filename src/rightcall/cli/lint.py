@@ -318,9 +318,10 @@ def _tell(options: Namespace, checked: "Sequence[tuple[Document, Sequence[Findin
 
 def _lines(document: "Document", findings: "Sequence[Finding]", style: Style) -> list[str]:
     """By tool; what many tools have in common is told once."""
-    from rightcall.lint.reports import spread_out
+    from rightcall.lint.reports import spread_out, tell_once
     from rightcall.lint.rules import load_rules
 
+    findings = tell_once(findings)
     single, many_tools = spread_out(findings)
     lines: list[str] = []
     for number in dict.fromkeys(one.number for one in single):
@@ -332,11 +333,11 @@ def _lines(document: "Document", findings: "Sequence[Finding]", style: Style) ->
             lines += _finding_lines(one, style)
         lines.append("")
     for rule, group in many_tools.items():
-        names = list(dict.fromkeys(one.tool for one in group))
+        names = {place.tool for one in group for place in (one, *one.also)}
         lines.append(style.tint(f"{len(names)} tools: {load_rules()[rule].summary}", "bold"))
         for one in group[:3]:
             lines += _finding_lines(one, style, named=True)
-        rest = ", ".join(dict.fromkeys(escaped(one.tool, 40) for one in group[3:]))
+        rest = ", ".join(dict.fromkeys(escaped(one.tool, 40) for told in group[3:] for one in (told, *told.also)))
         if rest:
             lines += ["  " + line for line in wrap(f"the same in {rest}", max(40, style.width - 2))]
         lines.append("")
@@ -351,6 +352,7 @@ def _place(document: "Document", finding: "Finding", style: Style) -> str:
 
 
 def _finding_lines(finding: "Finding", style: Style, *, named: bool = False) -> list[str]:
+    from rightcall.lint.reports import also_in
     from rightcall.lint.rules import severity_of
 
     level = severity_of(finding)
@@ -358,7 +360,7 @@ def _finding_lines(finding: "Finding", style: Style, *, named: bool = False) -> 
     where = f" (line {finding.line})" if finding.line else ""
     head = f"  {style.tint(finding.rule, _TINTS[level])} {level:<7} "
     return [
-        *hang(head, f"{whose}{finding.message}{where}", style),
+        *hang(head, f"{whose}{finding.message}{where}{also_in(finding)}", style),
         *hang("                fix: ", finding.remedy, style),
     ]
 

@@ -64,36 +64,42 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         or _OTHERWISE.search(f"{argument.description[:MOST_TEXT]} {text}")
     ):
         return
-    kind = _told(argument, text, several and text == argument.description)
+    kind, by_text = _told(argument, text, several and text == argument.description)
     if not kind:
         return
+    by_text = by_text or (kind == "email" and "mail" in text.lower())
     calls = passed_texts(argument, tool.description[:MOST_TEXT])
     if not all(fits_format(one, kind) for one in (*shown_texts(argument, text), *calls)):
         return
-    yield Hit(
-        "RC302",
-        f"only the text says that {quote_name(argument.name)} is {_WORDS[kind]}: {quote_text(text)}",
-        f'add "format": "{kind}"{" to `items`" if several else ""}',
-        argument.path,
+    who = (
+        f"text says that {quote_name(argument.name)}"
+        if by_text
+        else f"name of {quote_name(argument.name)} says that it"
     )
+    told = f"only the {who} is {_WORDS[kind]}{f': {quote_text(text)}' if by_text else ''}"
+    begins = kind == "uri" and "http" in text.lower()
+    key = '"pattern": "^https?://"' if begins else f'"format": "{kind}"'
+    certain = begins or kind != "uri"  # a format that OpenAI's strict mode refuses
+    yield Hit("RC302", told, f"add {key}{' to `items`' if several else ''}", argument.path, certain=certain)
 
 
 _WORDS: Final = {"email": "an email address", "uri": "a URL"}
 
 
-def _told(argument: Argument, text: str, many: bool) -> str:
-    """The format that name or text tells; `many`: the text is about a list."""
+def _told(argument: Argument, text: str, many: bool) -> tuple[str, bool]:
+    """The format that name or text tells, and whether the text does; `many`: the text is about a list."""
     words = words_of(argument.name)
     mail, url = _EMAIL.match(text), _URL.match(text)
     if (mail is not None or words[-1:] == ("email",)) and _NAMED.search(f"{' '.join(words)} {text}"):
-        return ""
+        return "", False
     if mail is not None and many is bool(mail[1]):
-        return "email"
+        return "email", True
     if url is not None and many is bool(url[1]):
-        return "uri"
+        return "uri", True
     if mail is not None or url is not None:
-        return ""
+        return "", False
     last = words[-1] if words else ""
     if (last == ("emails" if many else "email") or words[-2:] == ("email", "address")) and not _MESSAGE.search(text):
-        return "email"
-    return "uri" if last == ("urls" if many else "url") and not {"base", "path", "repo", "git"} & {*words} else ""
+        return "email", False
+    named = last == ("urls" if many else "url") and not {"base", "path", "repo", "git"} & {*words}
+    return "uri" if named else "", False

@@ -94,6 +94,15 @@ class ToolView(Struct, frozen=True):
     def is_strict(self) -> bool:
         return self.inner.get("strict") is True or self.raw.get("strict") is True
 
+    def texts_of(self, argument: Argument) -> list[str]:
+        """What is told of an argument: where another branch has it too, in its own branches, and by the objects around
+        it."""
+        here = outside_branches(argument.path)
+        branches = [as_schema(one) for word in _BRANCHES for one in as_list(argument.schema.get(word))]
+        found = [one.description for one in self.arguments if outside_branches(one.path) == here]
+        found += [text for one in branches for text in [effective(one, self.schema or {}).get("description")] if text]
+        return found + [one.description for one in self.arguments if argument.path[: len(one.path)] == one.path]
+
     def at(self, *steps: str | int) -> Steps:
         """A place inside the part that has the name."""
         return (*self.base, *steps)
@@ -377,6 +386,17 @@ def effective(part: Schema, root: Schema) -> Schema:
         if len(others) == 1:
             return {**part, "type": others[0]}
     return part
+
+
+_BRANCHES: Final = ("anyOf", "oneOf", "allOf")
+
+
+def outside_branches(path: Steps) -> Steps:
+    """A place without the steps into the branches of a schema."""
+    return tuple(
+        step for at, step in enumerate(path)
+        if step not in _BRANCHES and not (at and isinstance(step, int) and path[at - 1] in _BRANCHES)
+    )  # fmt: skip
 
 
 def _only_branch(part: Schema) -> tuple[str, Schema] | None:

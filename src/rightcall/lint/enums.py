@@ -164,17 +164,9 @@ def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolV
     )
 
 
-_SEARCHES: Final = (
-    ("id",),
-    ("ids",),
-    ("query",),
-    ("search",),
-    ("keyword",),
-    ("keywords",),
-    ("term",),
-    ("terms",),
-    ("q",),
-    ("prompt",),
+_FREE: Final = word_set(
+    "id ids query search keyword keywords term terms q prompt path paths file files filename url uri folder "
+    "directory image photo"
 )
 """What people write in their own words, whatever examples a text gives, and what points to something: `orders must be
 'paid'` is said of that."""
@@ -205,7 +197,11 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     if is_free(argument):
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
-        if argument.part.get("default") == "" or words_of(argument.name)[-1:] in _SEARCHES or _KEYWORD.search(text):
+        if (
+            argument.part.get("default") == ""
+            or not _FREE.isdisjoint(words_of(argument.name)[-1:])
+            or _KEYWORD.search(text)
+        ):
             return
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         if quoted and quoted.isdisjoint(lowered):

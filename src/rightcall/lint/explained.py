@@ -9,11 +9,9 @@ from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.definitions import Argument, ToolView, outside_branches
+from rightcall.lint.evident import MOST_TEXT, is_evident, is_told_elsewhere
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
-
-MOST_TEXT: Final = 20_000
-"""Characters of a description that are read."""
 
 _SECTION: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:Args|Arguments|Parameters|Params|Inputs?)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*$",
@@ -40,16 +38,16 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
         for one in tool.arguments
         if not one.description.strip() and one.name not in told and not _is_told(one, tool, texts)
     ]
-    bare = [one for one in bare if not _is_page(one)]
+    beside = {outside_branches(one.path) for one in tool.arguments if one.description.strip()}
+    bare = [one for one in bare if not _is_page(one) and outside_branches(one.path) not in beside]
     if all(_is_plain(one, tool) for one in bare):
         bare = []
-    if bare and not tool.ruled:
-        names = list(dict.fromkeys(_full_name(one) for one in bare))
-        some = "argument has" if len(names) == 1 else "arguments have"
-        yield Hit(
-            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
-            "describe each argument, with an example where its form matters", bare[0].path,
-        )  # fmt: skip
+    if not tool.ruled:
+        spoken = [singular(word) for word in words_of(f"{tool.name} {tool.description[:MOST_TEXT]}")]
+        few = len(bare) <= _MANY_BARE
+        plain = {one.path for one in bare if is_told_elsewhere(tool) or (few and is_evident(one, tool, spoken))}
+        yield from _without_text([one for one in bare if one.path not in plain])
+        yield from _without_text([one for one in bare if one.path in plain], certain=False)
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
     if moved:
         yield Hit(
@@ -58,10 +56,22 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
         )  # fmt: skip
 
 
+def _without_text(bare: list[Argument], *, certain: bool = True) -> Iterator[Hit]:
+    if bare:
+        names = list(dict.fromkeys(_full_name(one) for one in bare))
+        some = "argument has" if len(names) == 1 else "arguments have"
+        yield Hit(
+            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
+            "describe each argument, with an example where its form matters", bare[0].path, certain=certain,
+        )  # fmt: skip
+
+
 def _is_page(argument: Argument) -> bool:
     return argument.kind in ("integer", "number") and argument.name.lower().replace("_", "") in _PAGING
 
 
+_MANY_BARE = 8
+"""With more arguments than these, a tool without texts is to be described, however plain each name is."""
 _PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
 """Plain numbers that every list has."""
 _PLAIN_OF: Final = {

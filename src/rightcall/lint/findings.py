@@ -36,6 +36,10 @@ class Finding(Struct, frozen=True):
     """Which tool of the list it is."""
     fixable: bool = True
     """Whether `--fix` can do it, where it can do what the rule finds at all."""
+    certain: bool = True
+    """Whether what was read leaves no doubt. Otherwise it is a note, whatever the rule is."""
+    also: tuple[Finding, ...] = ()
+    """The same in further places, where it is told once."""
 
 
 class Hit(Struct, frozen=True):
@@ -46,6 +50,7 @@ class Hit(Struct, frozen=True):
     remedy: str
     path: Steps = ()
     fixable: bool = True
+    certain: bool = True
 
 
 def quote_name(name: str) -> str:

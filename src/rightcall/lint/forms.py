@@ -34,6 +34,7 @@ _OTHER_FORMS: Final = re.compile(
     r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
     r"\b(?:component|portion|prefix|suffix)\b|"
     r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
+    r"\b(?:multiple|several|various|any|different) (?:common |known )?(?:formats?|forms?|notations?)\b|"
     r"\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,
 )
@@ -215,11 +216,16 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
     if name == "ipv4" and "v4" not in found.lower():
         names = ["ipv4", "ipv6"]
     fitting = [one for one in names if all(fits_format(value, one) for value in values)]
-    if fitting:
+    if fitting == ["uri"]:  # which OpenAI's strict mode refuses
+        begins = any(word in text.lower() for word in ("http", "protocol", "scheme"))
+        fix = 'add "pattern": "^https?://"' if begins else 'add "format": "uri"'
+        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=begins)
+    elif fitting:
         fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
-        if "date-time" in fitting and not values and _ZONED.search(text) is None:
-            fix += " (which needs a time zone)"
-        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path)
+        unzoned = "date-time" in fitting and not values and _ZONED.search(text) is None
+        fix += " (which needs a time zone)" if unzoned else ""
+        certain = not unzoned or len(fitting) > 1 or "8601" in found  # `ISO datetime` may be a local time
+        yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=certain)
 
 
 _ZONED: Final = re.compile(r"\bzone\b|\btimezone\b|\boffset\b|\bUTC\b|RFC[- ]?3339|SSZ\b|Z\b", re.IGNORECASE)

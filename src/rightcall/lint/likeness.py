@@ -17,7 +17,7 @@ from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
-from rightcall.lint.pairs import find_mixed
+from rightcall.lint.pairs import KEY, find_mixed, find_spellings, style_of
 
 _VERBS = (
     "get fetch retrieve obtain|delete remove erase destroy|create add make|update modify edit|find search lookup|"
@@ -52,7 +52,7 @@ _KNOWN: Final = word_set(
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
     "utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
-    "desc msg img num max min avg ref refs info config auth pid prev regex sdk qr nth xpath href mcp pyth wss "
+    "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
 )
 _SHORT_TEXT = """
@@ -104,7 +104,6 @@ _MOST_PAIRS = 400
 _MOST_TOLD = 3
 """Pairs of one kind that are told one by one."""
 _CHARACTERS: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 # ── one tool ──
 
@@ -173,7 +172,7 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     left, right = one.name, other.name
-    if opposed(left, right) or not (_KEY.fullmatch(left) and _KEY.fullmatch(right) and joined(left) and joined(right)):
+    if opposed(left, right) or not (KEY.fullmatch(left) and KEY.fullmatch(right) and joined(left) and joined(right)):
         return None
     if joined(left) == joined(right):
         return "RC111", "differ only in style"
@@ -246,7 +245,7 @@ def _one_letter_apart(left: str, right: str) -> bool:
 
 def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     name = argument.name
-    if argument.depth == 0 and not _KEY.fullmatch(name) and not tool.ruled:
+    if argument.depth == 0 and not KEY.fullmatch(name) and not tool.ruled:
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", _in_ascii(name)).strip("_")[:64]
         yield Hit(
             "RC116",
@@ -282,12 +281,15 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     if (
         "." in name
         or f"{name}s" in argument.siblings  # it would be written out beside its plural
+        or ("dst" in words_of(name) and any("src" in words_of(one) for one in argument.siblings))
         or argument.kind == "boolean"
         or not _EXPLAINED.get(name, frozenset()).isdisjoint(words_of(argument.description))
     ):
         return
     told_of = words_of(argument.description)
     letter = "path" if name == "p" and not _FILES.isdisjoint(told_of) else _LETTERS.get(name)
+    if letter not in (None, "query", *told_of) and told_of:  # what the text begins with, such as `filter` for `f`
+        letter = next((one for one in told_of[:_NEAR] if one[0] == name[0] and len(one) > _LONG_WORD), None)
     long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
@@ -377,7 +379,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     yield from _near_equal(tools)
     mixed = list(find_mixed(tools))
     yield from ((tool, hit) for tool, hit, _ in mixed)
-    yield from _spellings(tools, {(tool.number, one.name) for tool, _, few in mixed for one in few})
+    yield from find_spellings(tools, {(tool.number, one.name) for tool, _, few in mixed for one in few})
     yield from _styles(tools)
 
 
@@ -398,23 +400,39 @@ def _duplicates(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 
 
 def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    found: dict[str, list[tuple[ToolView, ToolView]]] = {}
+    found: dict[tuple[str, bool], list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
         why = resemblance(one.name, other.name) or _overlap(one, other)
         if why is not None and not (why in _OF_MEANING and _tells_apart(one, other)):
-            found.setdefault(why, []).append((one, other))
+            found.setdefault((why, why != _OF_NUMBER or not _picks_one(one, other)), []).append((one, other))
     remedy = "name the difference, or make one tool of both"
-    for why, pairs in found.items():
+    for (why, certain), pairs in found.items():
         if len(pairs) > _MOST_TOLD:
             shown = "; ".join(
                 f"{quote_name(other.name)} and {quote_name(one.name)}" for one, other in pairs[:_MOST_TOLD]
             )
-            yield None, Hit("RC101", f"{len(pairs)} pairs of tools {why}: {shown}, …", remedy)
+            yield None, Hit("RC101", f"{len(pairs)} pairs of tools {why}: {shown}, …", remedy, certain=certain)
             continue
         for one, other in pairs:
             text = f"{quote_name(other.name)} and {quote_name(one.name)} {why}"
-            yield other, Hit("RC101", text, remedy, other.at("name"))
+            yield other, Hit("RC101", text, remedy, other.at("name"), certain=certain)
+
+
+_OF_NUMBER: Final = "differ only in singular and plural"
+
+
+def _picks_one(one: ToolView, other: ToolView) -> bool:
+    """Whether two tools read one and all of a kind, as everybody calls them: `get_order`, which needs an id, beside
+    `get_orders`."""
+    single, several = (
+        {argument.name for argument in tool.top if argument.required}
+        for tool in sorted((one, other), key=lambda tool: len(tool.name))
+    )
+    return several < single and not _READS.isdisjoint(words_of(one.name))
+
+
+_READS: Final = word_set("get read fetch show view retrieve")
 
 
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions")
@@ -454,7 +472,7 @@ def resemblance(one: str, other: str) -> str | None:
     if sorted(mine) == sorted(theirs):
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
-        return "differ only in singular and plural"
+        return _OF_NUMBER
     if _telling_words(mine) == _telling_words(theirs):
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
@@ -544,39 +562,10 @@ def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bo
     )
 
 
-def _spellings(tools: Sequence[ToolView], told: Collection[tuple[int, str]]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """The same words, written in two ways, in different tools; `told` has those that RC120 wants renamed already."""
-    found: dict[str, dict[str, list[ToolView]]] = {}
-    for tool in tools:
-        for argument in tool.top:
-            name = argument.name
-            if (tool.number, name) not in told and _KEY.fullmatch(name) and (
-                len(words_of(name)) > 1 or name.lower() != name
-            ):  # fmt: skip
-                found.setdefault(joined(name), {}).setdefault(name, []).append(tool)
-    for spellings in found.values():
-        if len(spellings) < 2:
-            continue
-        ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
-        usual, rest = ranked[0], ranked[1:]
-        for name, users in rest:
-            if users == [users[0]] and users[0] in usual[1]:
-                continue  # both in one tool, which RC111 tells
-            if any((tool.number, usual[0]) in told for tool in tools):
-                continue  # the usual spelling is one that RC120 wants renamed elsewhere
-            yield users[0], Hit(
-                "RC114",
-                f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "
-                f"{join_names(tool.name for tool in usual[1])}",
-                f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
-                (*users[0].schema_path, "properties", name),
-            )  # fmt: skip
-
-
 def _styles(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     styles: dict[str, list[str]] = {}
     for tool in tools:
-        style = _style(tool.name)
+        style = style_of(tool.name)
         if style:
             styles.setdefault(style, []).append(tool.name)
     if len(styles) > 1:
@@ -586,13 +575,3 @@ def _styles(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
                 "RC105", f"{join_names(names)}: {style}, while {len(ranked[0][1])} others are {ranked[0][0]}",
                 f"use {ranked[0][0]} for all",
             )  # fmt: skip
-
-
-def _style(name: str) -> str:
-    if len(words_of(name)) < 2:
-        return ""
-    if "_" in name and "-" not in name:
-        return "snake_case"
-    if "-" in name and "_" not in name:
-        return "kebab-case"
-    return "camelCase" if name.isalnum() else ""

@@ -28,7 +28,7 @@ from rightcall.lint import (
 )
 from rightcall.lint.definitions import Document, Lines, ToolView
 from rightcall.lint.findings import Finding, Hit, rank_of
-from rightcall.lint.rules import Rule, load_rules
+from rightcall.lint.rules import Rule, load_rules, severity_of
 
 _TOOLS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
@@ -53,12 +53,12 @@ class Choice(Struct, frozen=True):
     misnamings: tuple[history.Misnaming, ...] = ()
     """What the audit log knows of the tools."""
 
-    def counts(self, rule: Rule, tool: str) -> bool:
+    def counts(self, rule: Rule, tool: str, *, certain: bool = True) -> bool:
         if any(_means(one, rule, tool) for one in self.ignore):
             return False
         if self.select:
             return any(_means(one, rule, tool) for one in self.select)
-        return self.notes or rule.severity != "note"
+        return self.notes or (certain and rule.severity != "note")
 
     def families(self) -> frozenset[str]:
         """The beginnings of the ids of rules that count for some tool."""
@@ -78,15 +78,15 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
     found: list[Finding] = []
     for tool, hit in _hits(document, [one for one in document.tools if _is_seen(one)], choice):
         name = tool.name if tool is not None else ""
-        if choice.counts(rules[hit.rule], name):
+        if choice.counts(rules[hit.rule], name, certain=hit.certain):
             path = (*tool.path, *hit.path) if tool is not None else ()
             number = tool.number if tool is not None else -1
             place = lines.line(path)
             told = (hit.rule, name, hit.message, hit.remedy, path)
-            found.append(Finding(*told, document.source, place, number, hit.fixable))
+            found.append(Finding(*told, document.source, place, number, hit.fixable, hit.certain))
     renamed = {one.path[-1:] for one in found if one.rule == "RC122"}
     found = [one for one in found if one.rule != "RC113" or one.path[-1:] not in renamed]  # one name is proposed
-    found.sort(key=lambda one: (one.number, -rank_of(rules[one.rule].severity), one.line, one.rule))
+    found.sort(key=lambda one: (one.number, -rank_of(severity_of(one)), one.line, one.rule))
     return list(dict.fromkeys(found))
 
 

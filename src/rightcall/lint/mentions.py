@@ -14,9 +14,11 @@ from typing import Final
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import joined, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.explained import MOST_TEXT, documented
-from rightcall.lint.findings import Hit, join_names, plain
+from rightcall.lint.evident import MOST_TEXT
+from rightcall.lint.explained import documented
+from rightcall.lint.findings import Hit, join_names, named_steps, plain
 from rightcall.lint.injection import prose_of
+from rightcall.lint.schemas import walk
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -77,6 +79,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
     known |= {
         str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
     }
+    known |= {name.lower() for tool in tools for name in _results(tool)}
     for tool in tools:
         if tool.schema is None or tool.ruled:
             continue
@@ -97,6 +100,12 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
                 "add the argument to the schema, or remove it from the text", tool.at("description"),
             )  # fmt: skip
+
+
+def _results(tool: ToolView) -> Iterator[str]:
+    """The names of the fields of a result, at any depth."""
+    for path, _ in walk(as_schema(tool.raw.get("outputSchema")), ()):
+        yield from (name for keyword, name in named_steps(path) if keyword == "properties")
 
 
 def _is_heading(name: str, own: Sequence[str]) -> bool:
@@ -120,7 +129,7 @@ def _mentioned(text: str) -> list[str]:
     for found in _GIVEN.finditer(unmarked):
         given.setdefault(next(one for one in found.groups() if one), found)
     named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
-    named = [name for name in named if not _is_value(name, unmarked)]
+    named = [name for name in named if not _is_value(name, unmarked) and not _is_part(name, unmarked)]
     named += [found[1] for found in _PASSED_AS.finditer(unmarked)]
     return named + [
         found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
@@ -132,6 +141,11 @@ def _is_value(name: str, text: str) -> bool:
     word = re.escape(name)
     listed = rf"[,(:\n][ \t]*(?:[-*•][ \t]+)?{word}[ \t]*[,)\n]"
     return len(re.findall(rf"(?<!\w){word}(?!\w)", text)) > 1 and re.search(listed, text) is not None
+
+
+def _is_part(name: str, text: str) -> bool:
+    """Whether a text has the name in a path: `folder/fileName`."""
+    return re.search(rf"\w/{re.escape(name)}\b|\b{re.escape(name)}/\w", text) is not None
 
 
 _OF_RESULT: Final = re.compile(
@@ -223,9 +237,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     values = [value for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))]
     known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
     known |= {_plain(one.name) for tool in tools for one in tool.arguments}
-    known |= {
-        _plain(name) for tool in tools for name in as_schema(as_schema(tool.raw.get("outputSchema")).get("properties"))
-    }
+    known |= {_plain(name) for tool in tools for name in _results(tool)}
     for tool in tools:
         names: list[str] = []
         place = tool.at("description")

@@ -363,6 +363,14 @@ _COUNTED: Final = re.compile(
     re.IGNORECASE,
 )
 """Distances, intervals and waits that are counted, not measured."""
+_NOTHING: Final = re.compile(r"(?!)")
+_ON_IMAGE: Final = re.compile(r"image|picture|photo|pixel|canvas|screenshot|bitmap", re.IGNORECASE)
+_CONVENTION: Final = {
+    "ttl": re.compile(r"dns|domain|host ?name|zone|\brecords?\b|resolver", re.IGNORECASE),
+    "radius": _ON_IMAGE,
+    "distance": _ON_IMAGE,
+}
+"""What a tool is about where everybody knows the unit: seconds of a DNS record, pixels of an image."""
 _FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
 """Letters of a language whose words for units are not known here."""
 _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
@@ -415,6 +423,9 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         and not any(is_unit(word) for word in words[:-1])
     ):
         others = " ".join(argument.siblings).lower()
+        spoken = f"{tool.name} {tool.description[:MOST_DESCRIPTION]} {others}"
+        if _CONVENTION.get(words[-1], _NOTHING).search(spoken):
+            return
         if _COUNTED.search(f"{argument.name} {text}") or (
             words[-1] in ("interval", "duration") and re.search(r"freq|period|granularity|recurrence", others)
         ):
@@ -422,6 +433,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         told = re.findall(
             rf"(?<!\w){re.escape(argument.name)}(?!\w)[^.;\n]{{0,80}}", tool.description[:MOST_DESCRIPTION]
         )
+        told += tool.texts_of(argument)
         if "unit" not in others and not any(map(_TOLD_UNIT.search, told)):
             yield Hit(
                 "RC307",

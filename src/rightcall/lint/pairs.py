@@ -1,9 +1,9 @@
-"""RC120, RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
+"""RC114, RC120, RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Final
 
@@ -14,6 +14,8 @@ from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
 _MOST_SIBLINGS = 80
+KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""A name that all providers take for an argument."""
 
 # ── the two sides of one thing, in one tool ──
 
@@ -268,3 +270,51 @@ def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[
             names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
             remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
             yield tool, Hit("RC120", names, remedy, few[0].path), few
+
+
+def find_spellings(
+    tools: Sequence[ToolView], told: Collection[tuple[int, str]]
+) -> Iterator[tuple[ToolView | None, Hit]]:
+    """The same words, written in two ways, in different tools; `told` has those that RC120 wants renamed already."""
+    found: dict[str, dict[str, list[ToolView]]] = {}
+    for tool in tools:
+        for argument in tool.top:
+            name = argument.name
+            if (tool.number, name) not in told and KEY.fullmatch(name) and (
+                len(words_of(name)) > 1 or name.lower() != name
+            ):  # fmt: skip
+                found.setdefault(joined(name), {}).setdefault(name, []).append(tool)
+    for spellings in found.values():
+        if len(spellings) < 2:
+            continue
+        ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
+        usual, rest = ranked[0], ranked[1:]
+        for name, users in rest:
+            if users == [users[0]] and users[0] in usual[1]:
+                continue  # both in one tool, which RC111 tells
+            if any((tool.number, usual[0]) in told for tool in tools):
+                continue  # the usual spelling is one that RC120 wants renamed elsewhere
+            yield users[0], Hit(
+                "RC114",
+                f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "
+                f"{join_names(tool.name for tool in usual[1])}",
+                f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
+                (*users[0].schema_path, "properties", name),
+                certain=style_of(name) == style_of(usual[0]) or not all(_is_even(tool, name) for tool in users),
+            )  # fmt: skip
+
+
+def _is_even(tool: ToolView, name: str) -> bool:
+    """Whether the tool writes its other arguments in the style of this one, so that another would stand out."""
+    styles = [style_of(one.name) for one in tool.top if one.name != name and style_of(one.name)]
+    return len(styles) > 1 and {*styles} == {style_of(name)}
+
+
+def style_of(name: str) -> str:
+    if len(words_of(name)) < 2:
+        return ""
+    if "_" in name and "-" not in name:
+        return "snake_case"
+    if "-" in name and "_" not in name:
+        return "kebab-case"
+    return "camelCase" if name.isalnum() else ""

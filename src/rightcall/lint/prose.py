@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec import structs
+
 from rightcall.base.text import render_json
 from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import words_of
@@ -30,26 +32,38 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from choices_of(tool)
     for argument in tool.arguments:
-        text = argument.description[:MOST_TEXT]
-        if text:
-            yield from find_choices(argument, text, tool)
-            yield from find_numbered(argument, text)
-            forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
-            yield from forms
-            yield from find_range(argument, text)
-            yield from find_shown(argument, text)
-            yield from _default(argument, text, tool)
-            yield from _type(argument, text)
-            yield from _required(argument, _head(text), tool)
-            yield from () if forms else find_address(argument, tool)
-        yield from find_unit(argument, text, tool)
-        if argument.required and "default" in argument.part and not tool.is_strict:
-            yield Hit(
-                "RC312",
-                f"{quote_name(argument.name)} is required, and has a default",
-                "take it out of `required`, or remove the default",
-                argument.path,
-            )
+        long = len(argument.description.split()) > _LONG_TEXT
+        for hit in _of_argument(argument, tool):
+            yield structs.replace(hit, certain=False) if long and hit.rule in _GUESSED else hit
+
+
+_LONG_TEXT = 40
+"""Words beyond which a text tells of cases, advice and parts as well."""
+_GUESSED: Final = word_set("RC301 RC304 RC308 RC309 RC310 RC311")
+"""What is read anywhere in a text, so that in a long one it is a guess."""
+
+
+def _of_argument(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    text = argument.description[:MOST_TEXT]
+    if text:
+        yield from find_choices(argument, text, tool)
+        yield from find_numbered(argument, text)
+        forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
+        yield from forms
+        yield from find_range(argument, text)
+        yield from find_shown(argument, text)
+        yield from _default(argument, text, tool)
+        yield from _type(argument, text)
+        yield from _required(argument, _head(text), tool)
+        yield from () if forms else find_address(argument, tool)
+    yield from find_unit(argument, text, tool)
+    if argument.required and "default" in argument.part and not tool.is_strict:
+        yield Hit(
+            "RC312",
+            f"{quote_name(argument.name)} is required, and has a default",
+            "take it out of `required`, or remove the default",
+            argument.path,
+        )
 
 
 def _head(text: str) -> str:
@@ -376,6 +390,10 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         if not alone and _OF_PART.search(text[: found.start()]):
             return
         near = text[max(0, found.start() - 40) : found.end() + 40]
+        labelled = _LABEL.match(text)  # `create: the size. Required.`
+        of_case = labelled is not None and labelled.end() <= found.start()
+        if labelled is not None and of_case and words_of(labelled[1]) != words_of(argument.name):
+            return
         if not re.search(r"\b(?:if|when|unless|either|or)\b", near, re.IGNORECASE) and not _is_one_case(text, found):
             yield Hit(
                 "RC308",
@@ -383,6 +401,9 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 "add it to `required`, or correct the text",
                 argument.path,
             )
+
+
+_LABEL: Final = re.compile(r"\W*([\w/ -]{2,40}?)[`'\"]?:\s", re.IGNORECASE)
 
 
 def _is_one_case(text: str, found: re.Match[str]) -> bool:

@@ -219,6 +219,8 @@ def _bounds(part: Schema) -> Iterator[str]:
 def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
     known = list(dict.fromkeys(told for part in parts for told in _bounds(part)))
     known += [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
+    if "prefixItems" in words:
+        known.append("write `items` for `prefixItems`, or make it an object")
     if "allOf" in words:
         known.append("merge the parts of `allOf` into one schema")
     return "; ".join(known[:3]) if known else "leave it out, and say it in the description"

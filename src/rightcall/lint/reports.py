@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+from msgspec import structs
 
 from rightcall import __version__
 from rightcall.base.text import escaped
 from rightcall.lint.definitions import Document
-from rightcall.lint.findings import Finding, Severity
+from rightcall.lint.findings import Finding, Severity, join_names, named_steps, quote_name
 from rightcall.lint.lists import cost_of
 from rightcall.lint.rules import Rule, load_rules, severity_of
 
@@ -18,20 +21,59 @@ SPREAD: Final = 4
 """From so many tools on, the same finding is told once for all of them."""
 
 
+def tell_once(findings: Iterable[Finding]) -> list[Finding]:
+    """The same claim in several places as one finding, at the first of them."""
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(_claim_of(one), []).append(one)
+    return [structs.replace(first, also=tuple(rest)) if rest else first for first, *rest in groups.values()]
+
+
+def _claim_of(finding: Finding) -> tuple[Any, ...]:
+    """What makes two findings one: the rule, the fix, and the message without what it quotes. A keyword that a
+    generator writes is one claim, whichever arguments have it."""
+    text = finding.message
+    if finding.rule.startswith(_OF_KEYWORDS):
+        own = [quote_name(name) for _, name in named_steps(finding.path)]
+        text = _NAMES.sub("", text).replace(own[-1] if own else "\n", "")
+    if "`" in text:
+        text = _QUOTED.sub("", text)
+    place = () if finding.tool else finding.path
+    return finding.rule, finding.certain, finding.fixable, finding.remedy, text, place
+
+
+_OF_KEYWORDS: Final = ("RC417", "RC5")
+_NAMES: Final = re.compile(r" \((?:`[^`]*`(?:, | and \d+ more)?)+\)")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def also_in(finding: Finding) -> str:
+    """`; the same in …`, with the tools, where a finding is told once for several of them or of their arguments."""
+    here = [named_steps(one.path)[-1][1] for one in finding.also if one.tool == finding.tool and named_steps(one.path)]
+    tools = [one.tool for one in finding.also if one.tool != finding.tool]
+    told = [f"for {join_names(here)}"] if here else []
+    told += [f"in {join_names(tools)}"] if tools else []
+    return f"; the same {' and '.join(told)}" if told else ""
+
+
 def finding_record(finding: Finding) -> dict[str, Any]:
-    """A finding as `--json` has it."""
+    """A finding as `--json` has it. `also` has the further places of a claim that is told once."""
     rule = load_rules()[finding.rule]
     return {
         "rule": rule.id,
         "name": rule.name,
-        "severity": rule.severity,
+        "severity": severity_of(finding),
         "tool": finding.tool or None,
-        "message": finding.message,
+        "message": f"{finding.message}{also_in(finding)}",
         "fix": finding.remedy,
         "fixable": rule.fixable and finding.fixable,
         "source": finding.source,
         "line": finding.line or None,
         "path": list(finding.path),
+        "also": [
+            {"tool": one.tool, "message": one.message, "line": one.line or None, "path": list(one.path)}
+            for one in finding.also
+        ],
     }
 
 
@@ -43,7 +85,7 @@ def document_record(document: Document, findings: Sequence[Finding]) -> dict[str
         "tools": len(document.tools),
         "tokens": sum(costs.values()),
         "tokens_by_tool": costs,
-        "findings": [finding_record(one) for one in findings],
+        "findings": [finding_record(one) for one in tell_once(findings)],
     }
 
 

@@ -143,7 +143,8 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
     deepest = max((_objects(one.path) for one in tool.arguments), default=0)
     if deepest > MOST_LEVELS:
         place = next(one.path for one in tool.arguments if _objects(one.path) > MOST_LEVELS)
-        yield Hit("RC411", f"arguments are nested {deepest} levels deep", "flatten them", place)
+        told = f"arguments are nested {deepest} levels deep"
+        yield Hit("RC411", told, "flatten them", place, certain=deepest > MOST_LEVELS + 1)
     if len(tool.top) > MOST_ARGUMENTS:
         yield Hit(
             "RC415", f"{len(tool.top)} arguments", "split the tool, or group what is rarely used", tool.schema_path
@@ -219,7 +220,10 @@ def _has_constant(branch: Schema, root: Schema) -> bool:
 def _where(path: Steps) -> str:
     """The place of a schema, as its argument's name."""
     named = [name for keyword, name in named_steps(path) if keyword == "properties"]
-    return quote_name(named[-1]) if named else "the schema"
+    if not named:
+        return "the schema"
+    inside = path[-1] == "items" and path[-2] != "properties"
+    return f"an item of {quote_name(named[-1])}" if inside else quote_name(named[-1])
 
 
 def _compiles(pattern: str) -> bool:
@@ -286,13 +290,10 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
                     "use string, number, integer, boolean, array or object",
                     path,
                 )
-    if isinstance(part.get("required"), bool):
-        yield Hit(
-            "RC417",
-            f"{_where(path)} has `required: {str(part['required']).lower()}`",
-            "list its name in `required` of the object around it",
-            path,
-        )
+    needed = part.get("required")
+    if isinstance(needed, bool):
+        remedy = "list its name in `required` of the object around it" if needed else _IS_OPTIONAL
+        yield Hit("RC417", f"{_where(path)} has `required: {str(needed).lower()}`", remedy, path)
     if part.get("nullable") is True:
         yield Hit(
             "RC417",
@@ -311,10 +312,11 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
         ("regex", "pattern"),
     ):
         if word in part and "type" in part and _is_keyword_place(path):
-            remedy = (
-                "remove it: what `required` does not list is optional" if word == "optional" else f"write `{right}`"
-            )
+            remedy = _IS_OPTIONAL if word == "optional" else f"write `{right}`"
             yield Hit("RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", remedy, path)
+
+
+_IS_OPTIONAL: Final = "remove it: what `required` does not list is optional"
 
 
 def _is_keyword_place(path: Steps) -> bool:
@@ -467,6 +469,7 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
             f"{quote_name(argument.name)} is an object without properties",
             "list its properties, or give `additionalProperties` a schema",
             argument.path,
+            certain=bool(argument.description.strip()),  # RC204 tells of one without a text
         )
     if "default" in part and part["default"] is not None and not fits_schema(part["default"], part, root):
         yield Hit(
@@ -497,7 +500,7 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
 _OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *COMPOSED))
 _MAPS: Final = word_set(
     "header headers metadata variables labels tags env environment properties params parameters args arguments payload "
-    "data values attributes extra custom context json record fields config"
+    "data values attributes extra custom context json record fields config conf configuration"
 )
 _TELLS: Final = re.compile(
     r"[{}]|\b(?:keys?|maps?|mapping|dictionary|free[- ]form|arbitrary|JSON|verbatim|raw)\b", re.IGNORECASE

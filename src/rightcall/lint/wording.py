@@ -8,7 +8,8 @@ from typing import Final
 
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.explained import MOST_TEXT, find_bare
+from rightcall.lint.evident import MOST_TEXT
+from rightcall.lint.explained import find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.polarity import find_turned
 
