@@ -437,6 +437,7 @@ class Parent:
                 one.process.terminate()
         await _all_within(ENDING, [one.ended for one in self._workers])
         for one in self._workers:
+            self._plan.say(f"worker {one.process.pid} did not end within {ENDING:g} seconds and was killed", "warning")
             one.process.kill()  # also one that was stopped
         await _all_within(KILLED, [one.ended for one in self._workers])
         for task in list(self._tasks):
