@@ -307,21 +307,14 @@ def test_a_process_that_fails_at_its_start_is_replaced_for_all_however_soon_they
     assert initialized(run(tmp_path, test, "refuses once")) == 2
 
 
-@pytest.mark.parametrize("call_of_another", ["runs", "has run"])
-def test_a_process_that_works_for_another_is_kept(tmp_path: Path, call_of_another: str) -> None:
+def test_a_process_that_serves_another_is_kept(tmp_path: Path) -> None:
+    """Even where that one waits for nothing: a call that was cancelled may still run."""
+
     async def test(join: Any) -> None:
         session, _ = await join("w1")
         await call(session, "a")
-        if call_of_another == "runs":
-            running = asyncio.create_task(call(session, "never"))
-            await asyncio.sleep(0.1)
         failing, _ = await join("w2")
-        if call_of_another == "has run":
-            await call(session, "b")
         await failing.aclose(failed=True)
-        assert await call(session, "c") == {"said": "c"}
-        if call_of_another == "runs":
-            assert not running.done()
-            running.cancel()
+        assert await call(session, "b") == {"said": "b"}
 
     assert initialized(run(tmp_path, test)) == 1

@@ -242,10 +242,8 @@ class _User:
         self.frames = Frames(self._heard, self._lost)
         self.number = 0
         self.relay: _Relay | None = None
-        self.since = 0
-        """How many answers the process had given when this worker came,"""
         self.is_served = False
-        """and whether it has got one."""
+        """Whether it was answered something after the handshake, other than with an error."""
         self.pending: set[int] = set()
         self.calls: Calls | None = None
         """Those that it has written by itself."""
@@ -309,8 +307,6 @@ class _Relay:
         self._asking: dict[int, str] = {}
         """Of those, which are under way."""
         self._is_initialized = False
-        self._answers = 0
-        """Those to what is asked after the handshake, without errors."""
         self._idle: asyncio.TimerHandle | None = None
         self.is_mute = False
         """Whether it must not be asked anything before the handshake."""
@@ -342,7 +338,7 @@ class _Relay:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        user.number, user.relay, user.since = self._next, self, self._answers
+        user.number, user.relay = self._next, self
         self._next += 1
         self._users[user.number] = user
         if self._is_open:
@@ -373,9 +369,9 @@ class _Relay:
             self._idle = asyncio.get_running_loop().call_later(LINGER, self._end, _Ended("nobody uses it"))
 
     def failed_for(self, user: _User) -> None:
-        """It did not start as it must, for this worker. Unless it has done something right since, or does something for
-        another, the next one who comes is to find another process."""
-        if self._answers == user.since and not any(one.is_served and one.waits for one in self._users.values()):
+        """It did not start as it must, for this worker. Unless it serves another, the next one who comes is to find
+        another process."""
+        if not any(one.is_served for one in self._users.values() if one is not user):
             self._end(_Ended("it did not start as it must"))
 
     # ── from a worker ────────────────────────────────────────────────────────────────────────────────────────────
@@ -466,8 +462,6 @@ class _Relay:
             once.waiting.clear()
             return
         user = self._users.get(number >> SHIFT)
-        if not message.error:
-            self._answers += 1
         if user is not None:
             user.is_served = user.is_served or not message.error
             user.over(number)
