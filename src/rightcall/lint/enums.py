@@ -219,7 +219,8 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
-        strange = [value for value in values if value.lower() not in known]
+        whole = [one for one in known if one in text.lower()]  # a value may hold what separates others
+        strange = [one for one in map(str, values) if not any(one.lower() in other for other in {*known, *whole})]
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
         if strange and len(strange) * 2 <= len(values) and not told_before:

@@ -270,7 +270,7 @@ def _is_encoded(piece: str) -> bool:
     return (
         len(set(piece)) > 12
         and not re.search(r"(?<![a-z])(?:[a-z]{3,}/){3}", piece)
-        and not re.fullmatch(r"[A-Za-z]+|[0-9]+", piece)
+        and not re.fullmatch(r"[A-Za-z/]+|[0-9]+", piece.rstrip("="))
     )
 
 

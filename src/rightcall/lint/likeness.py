@@ -84,7 +84,11 @@ _POSTAL: Final = word_set("street town city postal zip house recipient customer 
 _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?=[A-Z])[A-Za-z]{3,}")
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _FILES: Final = word_set("file files path folder directory document")
-_EXPLAINED: Final = {"q": frozenset(("query", "search")), "qty": frozenset(("quantity", "number"))}
+_EXPLAINED: Final = {
+    "q": frozenset(("query", "search")),
+    "qty": frozenset(("quantity", "number")),
+    "expr": frozenset(("expression",)),
+}
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
 """Names that no description mends: a model writes the name of the value."""
@@ -187,7 +191,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
-    apart = apart or any({*mine} ^ {*theirs} == {"value", kind} for kind in _HAS_VALUE)
+    apart = apart or any({*map(singular, mine)} ^ {*map(singular, theirs)} == {"value", kind} for kind in _HAS_VALUE)
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):

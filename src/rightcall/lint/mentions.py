@@ -229,6 +229,11 @@ _ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 """The text says that the tool is another server's."""
+_OF_CODE: Final = re.compile(
+    r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API)s?\b"
+)
+"""The text says that it is none."""
+_CAMEL: Final = re.compile(r"[a-z][A-Z]")
 _MOST_PIECES = 40
 
 
@@ -238,6 +243,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     known = {end for name in (*(tool.name for tool in tools), *map(str, values)) for end in _endings(_plain(name))}
     known |= {_plain(one.name) for tool in tools for one in tool.arguments}
     known |= {_plain(name) for tool in tools for name in _results(tool)}
+    is_camel = any(_CAMEL.search(tool.name) for tool in tools)
     for tool in tools:
         names: list[str] = []
         place = tool.at("description")
@@ -245,7 +251,9 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
             for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(plain(text[:MOST_TEXT]))):
                 name = next(one for one in found.groups() if one)
                 told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
-                if _plain(name) not in known and told and not _ELSEWHERE.match(found.string, found.end()):
+                told = told and (is_camel or not _CAMEL.search(name))  # else a function of a library
+                told = told and not any(one.match(found.string, found.end()) for one in (_ELSEWHERE, _OF_CODE))
+                if _plain(name) not in known and told:
                     place = place if names else path
                     names.append(name)  # one tool alone may be a piece of a list
         if names:

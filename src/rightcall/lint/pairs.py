@@ -108,11 +108,18 @@ def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
         yield from _told_alike(names, least)
 
 
+def _is_numbered(name: str) -> bool:
+    """`user_id_1`: there are several in one tool."""
+    return any(word.isdigit() for word in words_of(name))
+
+
 def _called_otherwise(
     name: str, mine: list[_Told], usual: str, theirs: list[_Told]
 ) -> Iterator[tuple[ToolView | None, Hit]]:
     if {tool.number for _, tool in mine} & {tool.number for _, tool in theirs}:
         return  # one tool has both: they are two things
+    if _is_numbered(name) or _is_numbered(usual):
+        return
     if usual in _BARE and len(words_of(name)) > 1:
         return  # the longer name says whose it is
     for words, tool in mine:
@@ -129,7 +136,9 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
     for name, tools in names.items():
         if len(users) < least and not _on_one_side(words_of(name), words_of(usual)):
             continue
-        if name == usual or _may_be_one(name, usual) or joined(name) == joined(usual) or _are_two(name, usual):
+        if name == usual or _is_numbered(name) or _is_numbered(usual) or _are_two(name, usual):
+            continue
+        if _may_be_one(name, usual) or joined(name) == joined(usual):
             continue
         if not any(one.name == name for tool in users for one in tool.top) and not any(
             one.name == usual for tool in tools for one in tool.top

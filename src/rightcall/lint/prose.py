@@ -330,7 +330,7 @@ def _mistold(argument: Argument, given: str, told: str) -> Hit:
 
 
 _SAYS_REQUIRED: Final = re.compile(
-    r"\W*(?:required|mandatory)\b(?!\s+(?:if|when|for|unless|only|with|by|to|in|field[s]? (?:for|to)))\W|"
+    r"\W*(?:required|mandatory)\b(?!\s+\w)\W|"
     r"\((?:required|mandatory)\)|\b(?:this )?(?:field|argument|parameter|value) is (?:always )?(?:required|"
     r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|"
     r"must (?:always )?be (?:provided|specified|given|set|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
