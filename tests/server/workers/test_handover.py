@@ -7,6 +7,7 @@ import stat
 import struct
 from contextlib import ExitStack
 from pathlib import Path
+from time import sleep
 from typing import Any, cast
 
 import pytest
@@ -20,9 +21,15 @@ REQUEST = b"POST /mcp HTTP/1.1\r\n\r\n"
 
 
 async def taken(
-    folder: Path, *pieces: bytes, length: int = len(REQUEST), files: bool = True, is_ending: bool = False
+    folder: Path,
+    *pieces: bytes,
+    length: int = len(REQUEST),
+    files: bool = True,
+    is_ending: bool = False,
+    stopped: float = 0.0,
 ) -> list[bytes]:
-    """What a worker has adopted of what came, and whether it can speak to the client."""
+    """What a worker has adopted of what came, and whether it can speak to the client. `stopped` for so many seconds,
+    it sees only then that it came."""
     found: list[bytes] = []
 
     async def adopt(client: socket.socket, request: bytes) -> None:
@@ -44,6 +51,7 @@ async def taken(
             socket.send_fds(way, [struct.pack(">Q", length)], [ours.fileno()] if files else [])
         for piece in pieces:
             await loop.sock_sendall(way, piece)
+        sleep(stopped)  # the whole process
         way.shutdown(socket.SHUT_WR)
         client.setblocking(False)
         said = await asyncio.wait_for(loop.sock_recv(client, 10), 10)  # nobody else has it: else it would wait
@@ -54,6 +62,13 @@ async def taken(
 
 def test_a_whole_request_is_taken_with_its_connection(tmp_path: Path) -> None:
     assert asyncio.run(taken(tmp_path, REQUEST[:5], REQUEST[5:])) == [REQUEST, b"hello"]
+
+
+def test_a_worker_that_was_stopped_takes_what_it_was_given_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "_PASSING", 0.05)
+    assert asyncio.run(taken(tmp_path, REQUEST, stopped=0.2)) == [REQUEST, b"hello"]
 
 
 def test_a_worker_that_ends_takes_what_it_was_about_to_take(tmp_path: Path) -> None:

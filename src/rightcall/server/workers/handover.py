@@ -146,8 +146,9 @@ class Handover:
             with way:
                 with way.dup():  # holds the place of the file that comes: without one it does not say that it takes it
                     await loop.sock_sendall(way, _GO)
-                    async with asyncio.timeout(_PASSING):
-                        await _until_readable(way)
+                    with suppress(TimeoutError):  # who was stopped meanwhile finds it there all the same
+                        async with asyncio.timeout(_PASSING):
+                            await _until_readable(way)
                 head, files, *_ = socket.recv_fds(way, _LENGTH.size, 1)
                 if not files:
                     return
@@ -226,8 +227,12 @@ async def _received(way: socket.socket, length: int) -> bytes:
     if length > MOST:
         raise EOFError
     while len(found) < length:
-        async with asyncio.timeout(_PASSING):
-            piece = await loop.sock_recv(way, min(length - len(found), _PIECE))
+        most = min(length - len(found), _PIECE)
+        try:
+            async with asyncio.timeout(_PASSING):
+                piece = await loop.sock_recv(way, most)
+        except TimeoutError:
+            piece = way.recv(most)  # as above
         if not piece:
             raise EOFError
         found += piece

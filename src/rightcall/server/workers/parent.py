@@ -365,7 +365,8 @@ class Parent:
 
     def _feel_pulses(self) -> None:
         for one in self._workers:
-            hangs = one.state == "ready" and monotonic() - self._board.load(one.place).beat > HANGING
+            beat = self._board.load(one.place).beat  # 0 where it takes no connections
+            hangs = one.state == "ready" and beat > 0 and monotonic() - beat > HANGING
             if hangs and not one.hangs:
                 pid = one.process.pid
                 told = f"worker {pid} has done nothing for {HANGING:g} seconds; `kill -9 {pid}` has it replaced"
