@@ -41,8 +41,8 @@ _PASSING: Final = 10.0
 _PIECE: Final = 1_000_000
 RECENT: Final = 60.0
 """A session that was used within so many seconds will be used again."""
-_TIRED: Final = 1.0
-"""Seconds without accepting where the system has no descriptor left."""
+_TIRED: Final = 0.1
+"""Seconds without accepting where the system has no descriptor left: less than others wait for it."""
 _CROWDED: Final = 0.005
 """Seconds after which a worker is asked again to whom too many want to give something."""
 BUSY: Final = "This session is at another worker, which cannot take the request now. Send it again."
