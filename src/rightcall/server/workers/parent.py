@@ -132,9 +132,9 @@ class Parent:
         place = place if len(place) < _LONG else "/tmp"
         self._places = plan.hello.workers * SPARE + 2
         try:
-            self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place)  # ours alone
-            self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
+            self._shared = tempfile.TemporaryFile(dir=place)  # noqa: SIM115  for as long as the server runs
             reserve(self._shared.fileno(), Board.size_for(self._places))
+            self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place)  # ours alone
         except OSError as fault:
             why = f"`--workers` needs room for small files in {place}: {fault.strerror}. TMPDIR can name another folder"
             raise ConfigError(why) from None
