@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any, Final, cast
 
+from rightcall.lint.abroad import find_devalued
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, quote_text
@@ -230,9 +231,10 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    pushes = _PUSHES.search(text) or PRECEDES.search(text)
-    if pushes is not None:
-        yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
+    found = _PUSHES.search(text) or PRECEDES.search(text)
+    pushes = found[0] if found is not None else find_devalued(tool, text)
+    if pushes:
+        yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
     markup = _hiding(text) or _POSES.search(text)
     if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
