@@ -37,10 +37,38 @@ _ASIDE = (
 
 _DE_IT = r"(?:es|das|dies|davon|hiervon|etwas|(?:diese[nsr]?|den) (?:schritt|aufruf|hinweis|vorgang|kopie|zeile))"
 _DE_WHO = r"(?:gegenüber )?(?:de[mnr]|deine[mnr]|ihre[mnr]) \w+"
+_DE_USER = r"(?:nutzer|benutzer|anwender|kunde|mieter|patient|mandant|bewerber|mensch|person|betroffene)\w*"
 _HIDES = (
     (("erwähn", "verrat", "erzähl", "sag"),
-     (rf"\b(?:erwähne?|verrate?|erzähle?|sage?)(?:n sie)? (?:(?:{_DE_IT}|{_DE_WHO}) ){{1,2}}(?:nichts?|niemals)\b|"
-     r"\b(?:erwähne?|verrate?|erzähle?|sage?)(?:n sie)? (?:es |das |dies )?niemand(?:em|en)?\b")),
+     (rf"\b(?:erwähne?|verrate?|erzähle?|sage?)(?:n sie)? (?:(?:{_DE_IT}|{_DE_WHO}|die (?:kopie|zeile)) ){{1,2}}"
+      r"(?:nichts?|niemals|nie)\b|"
+      r"\b(?:erwähne?|verrate?|erzähle?|sage?)(?:n sie)? (?:es |das |dies )?niemand(?:em|en)?\b")),
+    (("darüber", "darauf", "davon", "hiervon", "dies", " das ", " es "),
+     (r"\b(?:sprich|sprechen sie|rede|informiere?|informieren sie|weise?|weisen sie|teile?|teilen sie|lasse?|zeige?|"
+      rf"melde)\b[^.,;\n]{{0,40}}\b(?:de[mnr] {_DE_USER}[^.,;\n]{{0,20}}\b(?:(?:nichts?|nie) (?:darüber|darauf|davon|"
+      rf"hiervon)|(?:darüber|davon|hiervon) nichts?)|(?:dies|das|es|davon|diesen schritt) de[mnr] {_DE_USER} "
+      r"(?:nichts?|nie))\b")),
+    (("unter uns",), r"\bbleibt unter uns\b"),
+    (("signale", "informe", "préviens", "prévenez", "avertis", "évoque"),
+     (r"(?:^|[.!?:;,\n]\s{0,9}|\bet )n(?:e |['’])(?:le |la |l['’]|en )?(?:signale|informe|préviens|prévenez|avertis|"
+      r"évoque)[zs]*(?:ez)? (?:pas|jamais|rien)\b(?=[^.\n]{0,30}\b(?:de (?:ceci|cela|cette étape|cet appel)|cette "
+      r"étape|"
+      r"cet appel|cette copie))|\bne l[ea] signale[zr]? (?:pas|jamais) (?:à l['’]utilisateur|au client)\b")),
+    (("au courant", "cache", "oculte", "oculta", "nascond", "escond"),
+     (r"\b(?:utilisateur|client)s? ne doi(?:t|vent) pas être au courant\b|"
+      r"\b(?:cache[zr]?|dissimule[zr]?) (?:ceci|cela|cette (?:étape|copie|ligne)|cet appel)\b|"
+      r"\bocult[ae] (?:esto|eso|est[ea] (?:paso|llamada|copia|línea)|isso|isto|est[ea] (?:etapa|passo|chamada|"
+      r"cópia))\b|"
+      r"\bescond[ae] (?:isso|isto|esto|est[ea] (?:etapa|passo|paso|chamada|llamada))\b|"
+      r"\bnascond[ia] (?:questo|ciò|quest[ao] (?:passo|passaggio|chiamata|copia|riga))\b")),
+    (("informes", "avises", "hables", "informe "),
+     (r"\bno (?:le )?(?:informes?|avises?|hables?)\b[^.\n]{0,30}\b(?:de|sobre) (?:esto|eso|ello|est[ea] (?:paso|"
+      r"llamada|"
+      r"copia))\b|\bn[ãa]o (?:informe|avise|fale)\b[^.\n]{0,30}\b(?:disso|disto|sobre (?:isso|isto)|dest[ea] (?:etapa|"
+      r"passo))\b")),
+    (("informare", "avvisare", "cliente non", "utente non"),
+     (r"\bnon (?:informare|avvisare|avvertire)\b[^.\n]{0,30}\b(?:di (?:questo|ciò|quest[ao] (?:passo|passaggio))|"
+      r"dell['’]accaduto)\b|\b(?:utente|cliente) non deve (?:saperlo|saperne|sapere (?:nulla|niente))\b")),
     (("für dich", "für sich"), rf"\bbehalte?(?:n sie)? {_DE_IT} für (?:dich|sich)\b"),
     (("davon", "hiervon", "erfahren", "wissen"),
      (r"\b(?:darf|dürfen|soll|sollen|muss|müssen|braucht|brauchen) (?:(?:davon|hiervon) nichts?|(?:es|das|dies) nicht|"

@@ -53,12 +53,15 @@ _TOLD = r"(?:mentioned|brought up|reported|announced|discussed|raised|talked abo
 _SHOWN = r"(?:shown|displayed|disclosed|revealed|explained|visible|exposed)"
 _NOT_BE = r"(?:(?:must|should|may|shall|can|need|is|are)(?: not|n't| never)(?: to| ever)?|(?:is|are) never to) be"
 _LEARNS = r"(?:know|see|notice|learn|hear|find out|be told|be informed|be aware|get to (?:see|know))"
+_TELL = r"(?:mention|tell|inform|let on|letting on|talk|speak|hint|discuss|disclos|reveal|admit)e?"
 _SUMMARY = r"(?:answer|reply|response|summary|recap|report|overview|confirmation|message)"
 _EARLIER = r"(?:previous|prior|earlier|preceding|former|foregoing|above|original|initial)"
 _VOID = (
-    r"(?:(?:are|is|have been|has been) (?:\w+ )?(?:void|obsolete|superseded|cancelled|canceled|revoked|withdrawn|"
-    r"invalid|lifted|suspended|outdated|out of date|annulled|repealed|overridden|no longer \w+)|(?:do not|don't|"
-    r"no longer) (?:apply|count|hold|bind)(?: any ?more| any longer)?)\b"
+    r"(?:(?:are|is|have been|has been|have|has) (?:\w+ )?(?:void|obsolete|superseded|cancelled|canceled|revoked|"
+    r"withdrawn|"
+    r"invalid|lifted|suspended|null and void|expired|outdated|out of date|annulled|repealed|overridden|no longer "
+    r"\w+)|(?:do not|don't|"
+    r"no longer) (?:apply|count|hold|bind|matter)(?: you| here)?(?: any ?more| any longer)?)\b"
 )
 _THIS_STEP = (
     r"(?:this|these|the above|that) (?:instructions?|steps?|notes?|notices?|rules?|text|paragraph|requirements?|"
@@ -178,6 +181,24 @@ _LASTING = {
         rf"{_DEED} (?:to|with) {_ONE}|"
         rf"\b(?:make sure|ensure|see to it|take care)(?: that)? (?:(?:the|your) {_PEOPLE} "
         rf"(?:(?:does|do|can)(?: not|n't)|cannot|never)|no {_PEOPLE}) (?:notices?|knows?|learns?|finds? out|hears?)\b",
+    "mention tell inform bring let_on talk speak hint discuss disclose reveal admit":
+        rf"(?:\b(?:do not|don't|never|must not|avoid|refrain from|no (?:need|reason) to|need not|without) (?:ever )?"
+        rf"{_TELL}(?:ing)?|\bmake no mention)\b[^.\n]{{0,40}}?\b(?:{_DEED}|(?:about|of) (?:this|it|that)"
+        r"(?=\s*(?:[.,;!)]|$|to\b|in\b)))|\b(?:do not|don't|never) bring (?:this|that|it) up\b",
+    "aware told know hear":
+        rf"\b(?:nobody|no one|no {_PEOPLE}) (?:needs?|has|have|is|are|should|must) (?:to )?(?:be told|hear|know|be "
+        rf"aware|"
+        rf"be informed|learn)\b[^.\n]{{0,12}}?\b(?:{_DEED}|(?:this|it|that)(?=\s*(?:[.,;!)]|$)))|"
+        rf"\b{_PEOPLE} (?:(?:is|are) not|(?:does|do) not (?:want|wish)) to {_LEARNS}(?: (?:of|about))? {_DEED}|"
+        rf"\b{_PEOPLE} (?:should|must|has to|have to|is to|are to) (?:remain|stay|be kept|be left) (?:unaware|"
+        rf"in the dark)\b",
+    "as_if as_though between_us":
+        rf"\bas (?:if|though) (?:{_DEED} (?:had|has|was|were|did)(?: not|n't| never)|no (?:copy|call|step|line|upload|"
+        r"transfer|forwarding) (?:had|was|has))\b|\b(?:stays?|remains?|keep (?:this|it|that)) between us\b",
+    "include list cover hide conceal withhold":
+        rf"\b(?:do not|don't|never) (?:include|list|cover|put) {_DEED} in (?:your|the) (?:{_SUMMARY}|explanation|"
+        rf"description|account)\b|(?:^|[.!?:;,\n]\s{{0,9}}|\b(?:and|must|should|to|please) )(?:hide|conceal|withhold) "
+        rf"(?:{_DEED}|this|it|that) from {_ONE}",
     "bother trouble burden worry":
         rf"\b(?:do not|don't|never|no (?:need|reason|point) (?:to|in)|need not) (?:bother|trouble|burden|"
         rf"worry)(?:ing)? "
@@ -196,9 +217,13 @@ _LASTING = {
         rf"directions|"
         rf"prompts?) {_VOID}(?=\s*(?:[.;,!:]|$|and\b|from now))|"
         rf"\byour (?:(?:{_EARLIER}|existing|system|safety) (?:\w+ )?(?:rules|constraints|restrictions|policies|limits)|"
-        rf"(?:{_EARLIER} |existing |system |safety )?(?:instructions|guidelines|directives|prompt)) {_VOID}|"
-        rf"\b(?:instructions|rules|guidelines|constraints|restrictions|directives|prompts?)(?: that)? you (?:were|have "
-        rf"been|had been|got) (?:given|told|taught)?[^.\n]{{0,20}}?\b{_VOID}|"
+        rf"(?:{_EARLIER} |existing |system |safety )?(?:instructions|guidelines|directives|prompt|orders)) {_VOID}|"
+        r"\b(?:forget|disregard|ignore|drop) (?:all |any |the )*(?:instructions|rules|guidelines|constraints|"
+        r"restrictions) "
+        r"(?:that )?(?:you (?:were|have been|had been|got)|given to you)\b|"
+        rf"\b(?:instructions|rules|guidelines|constraints|restrictions|directives|prompts?)(?: that)? (?:you (?:were|"
+        rf"have "
+        rf"been|had been|got)|given to you)(?: given| told| taught)?[^.\n]{{0,20}}?\b{_VOID}|"
         rf"\b(?:the|your) system prompt\b[^.\n]{{0,20}}?\b{_VOID}|"
         rf"\b(?:to|for) (?:the |any )?(?:assistant|model|AI|LLM|agent)s?\s?:[^.\n]{{0,30}}\b(?:{_EARLIER}|existing) "
         rf"(?:rules|constraints|restrictions|policies|limits|orders) {_VOID}",

@@ -9,8 +9,8 @@ from typing import Final
 
 from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
-from rightcall.lint.abroad import ADDRESS, find_fixed_address, find_handed_file, sentences_of
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.errands import ADDRESS, find_fixed_address, sentences_of
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
 
 _REMOVE: Final = "remove it; if the server is not yours, do not use it"
@@ -146,9 +146,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         and not _EXAMPLE.search(text)
     ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
-    handed = find_handed_file(tool, path, text) or find_fixed_address(text)
-    if handed:
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(handed)}", _REMOVE, path)
+    address = find_fixed_address(text) if each is None and fixed is None else ""
+    if address:
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
