@@ -27,9 +27,12 @@ def findings_of(tools: list[dict[str, Any]]) -> list[Finding]:
 
 
 @pytest.mark.promise("L-05")
-def test_every_planted_fault_is_found() -> None:
+@pytest.mark.parametrize("part", range(4))
+def test_every_planted_fault_is_found(part: int) -> None:
     faults = read_cases("lint_faults.jsonl")
-    missed = [case for case in faults if not {*case["rules"]} & {one.rule for one in findings_of(case["tools"])}]
+    missed = [
+        case for case in faults[part::4] if not {*case["rules"]} & {one.rule for one in findings_of(case["tools"])}
+    ]
     assert len(faults) >= 290
     assert missed == []
 
