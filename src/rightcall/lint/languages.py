@@ -83,7 +83,9 @@ _HIDES = (
      r"nicht von (?:belang|interesse)|nicht interessant|uninteressant|belanglos)\b|\b(?:dieser?|der|die) (?:schritt|"
      r"aufruf|vorgang|kopie)\b[^.\n]{0,30}\b(?:nicht|nie) (?:erwähnt|mitgeteilt|verraten) (?:zu )?werden\b|"
      r"\bgeht (?:den|die) \w+ nichts an\b")),
-    (("parle",), r"\bn['’]en parle[zr]? (?:pas|à personne|jamais)\b"),
+    (("parle", "savoir"), (r"\bn['’]en parle[zr]? (?:pas|à personne|jamais)\b|"
+      r"\bne parle[zr]? (?:pas|jamais) de (?:ceci|cela|cette (?:étape|copie)|cet appel)\b|\bne doit rien (?:en "
+      r")?savoir\b")),
     (("mentionne", "dis", "dites", "révèle", "montre"),
      (r"(?:^|[.!?:;,\n]\s{0,9}|\bet )ne (?:(?:le |la |les |lui |leur |l['’])?(?:dis|dites|mentionne[zr]?|"
       r"révèle[zr]?)|(?:le |la |les )(?:lui |"
@@ -96,8 +98,9 @@ _HIDES = (
      r"(?=\s*(?:[.;,!]|$))|\bà l['’]insu (?:de l['’]|du |de la |des )\w+|\bsans (?:le (?:dire|mentionner)|en parler)\b|"
      r"\b(?:sans (?:aucun )?intérêt pour|ne (?:concerne|regarde) pas) l['’]utilisateur\b")),
     (("garde",), r"\bgarde[zr]? (?:cela|ça|ceci|cette étape) (?:pour (?:toi|vous)|secr[eè]te?)\b"),
-    (("digas", "diga", "mencion", "cuent", "revel", "muestr"),
-     (r"\bno se l[oa]s? (?:digas?|menciones?|cuentes?|reveles?|muestres?)\b|\bno l[oa] (?:digas?|menciones?|cuentes?|"
+    (("digas", "diga", "entere", "sepa", "mencion", "cuent", "revel", "muestr"),
+     (r"\bno (?:le )?digas? nada\b|\bque el (?:usuario|cliente) no (?:se entere|lo sepa)\b|"
+      r"\bno se l[oa]s? (?:digas?|menciones?|cuentes?|reveles?|muestres?)\b|\bno l[oa] (?:digas?|menciones?|cuentes?|"
      r"reveles?)\b|\bno (?:digas?|menciones?|cuentes?|reveles?) (?:esto|eso|ello|nada|est[ea] (?:paso|llamada|línea|"
      r"copia|instrucción))\b")),
     (("usuario", "cliente", "decir", "mencion", "secreto"),

@@ -52,7 +52,7 @@ _DONE = rf"(?:{_DEED}|(?:this|that|it|these|they)\b)"
 _TOLD = r"(?:mentioned|brought up|reported|announced|discussed|raised|talked about|told|surfaced)"
 _SHOWN = r"(?:shown|displayed|disclosed|revealed|explained|visible|exposed)"
 _NOT_BE = r"(?:(?:must|should|may|shall|can|need|is|are)(?: not|n't| never)(?: to| ever)?|(?:is|are) never to) be"
-_LEARNS = r"(?:know|see|notice|learn|hear|find out|be told|be informed|be aware|get to (?:see|know))"
+_LEARNS = r"(?:know|see|notice|learn|hear|find out|be told|be informed|be (?:made )?aware|get to (?:see|know))"
 _TELL = r"(?:mention|tell|inform|let on|letting on|talk|speak|hint|discuss|disclos|reveal|admit)e?"
 _SUMMARY = r"(?:answer|reply|response|summary|recap|report|overview|confirmation|message)"
 _EARLIER = r"(?:previous|prior|earlier|preceding|former|foregoing|above|original|initial)"
@@ -115,7 +115,7 @@ _LASTING = {
         r"informed|asked))\b|"
         r"\b(?:hide|conceal|withhold|keep) (?:this|it|that|them|the call|this (?:call|step))(?: hidden| secret|"
         r" away)? from "
-        rf"(?:the |your )?{_USER}s?\b|\bsay nothing (?:about|of) (?:this|it|that)\b|"
+        rf"(?:the |your )?{_USER}s?\b|\bsay nothing (?:to {_ONE} )?(?:about|of) {_DONE}|"
         r"\b(?:leave|omit|exclude) (?:this|it|that)(?: step| call)? (?:out of|from) (?:your|"
         r"the) (?:final )?(?:answer|reply|"
         r"response|summary)\b",
@@ -174,7 +174,8 @@ _LASTING = {
         rf"\b(?:{_DEED}|(?:this|that|it)(?= is\b))[^.\n]{{0,50}}?\b(?:of no (?:interest|concern|relevance|importance) "
         rf"(?:to|for)|(?:irrelevant|not relevant) (?:to|for)|not concern|none of) {_ONE}",
     "not never n't nothing":
-        rf"\b{_PEOPLE} (?:(?:must|should|may|shall|need)(?: not|n't| never)|(?:does not|doesn't|do not|don't) "
+        rf"\b{_PEOPLE} (?:(?:must|should|may|shall|need)(?: not|n't| never)|ha(?:s|ve) no (?:need|reason) to|(?:does "
+        rf"not|doesn't|do not|don't) "
         rf"(?:need|have) to) {_LEARNS}(?: (?:of|about))? "
         rf"(?:{_DEED}|(?:this|that|it|them)(?=\s*(?:[.,;!)]|$)))|"
         rf"\b(?:do not|don't|never|must not) (?:show|mention|reveal|disclose|display|report|explain|describe) "
