@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.errands import find_devalued, find_handed_file
 from rightcall.lint.findings import Hit, Steps, quote_text
 from rightcall.lint.orders import find_order
 from rightcall.lint.steering import PRECEDES
@@ -230,13 +231,14 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    pushes = _PUSHES.search(text) or PRECEDES.search(text)
-    if pushes is not None:
-        yield Hit("RC703", f"pushes itself: {quote_text(pushes[0])}", "say what the tool is good for", path)
+    found = _PUSHES.search(text) or PRECEDES.search(text)
+    pushes = found[0] if found is not None else find_devalued(tool, text)
+    if pushes:
+        yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
     markup = _hiding(text) or _POSES.search(text)
     if markup is not None:
         yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
-    takes = _takes(text)
+    takes = _takes(text) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(
             "RC704",
@@ -308,6 +310,9 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
 _PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid_\w+\.pub\b")
 
 
+_SHOWN: Final = re.compile(r"\be\.g\.|\bfor (?:example|instance)\b|\bsuch as\b", re.IGNORECASE)
+
+
 def _takes(text: str) -> str:
     """The piece of a text that reads a secret and hands it on. A public key is none."""
     text = _PUBLIC_KEY.sub("", text)
@@ -319,7 +324,8 @@ def _takes(text: str) -> str:
         near = text[max(0, found.start() - 120) : found.end() + 200]
         gives = _GIVES.search(near) is not None
         own = found.start() <= begins  # the first words say what the tool does
-        if (_STRONG.search(found[0]) and (gives or not own)) or (
+        shown = _SHOWN.search(found[0]) is not None
+        if (_STRONG.search(found[0]) and (gives or not (own or shown))) or (
             gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
             and _is_order(text, found.start())

@@ -1,5 +1,5 @@
-"""RC702 once more: orders that outlast the call, that hide themselves, that claim an authority, or that are in another
-language than English.
+"""RC702 once more: orders that outlast the call, that hide themselves, that declare earlier ones void, or that claim an
+authority.
 
 Each group of expressions has signs: a text without one of them is not searched, so that long texts cost little.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_Group = tuple[tuple[str, ...], re.Pattern[str]]
+from rightcall.lint.languages import FOREIGN, Group
 
 _UNASKED: Final = re.compile(
     r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
@@ -35,6 +35,34 @@ _OFTEN = (
 _ANSWERS = r"(?:answer|respond|reply|speak|refuse|trust|obey|follow|recommend|promote|behave|act|pretend)"
 _REPLIES = r"(?:answers?|reply|replies|responses?)"
 _USER = r"(?:user|human|person|operator|customer|traveller|client|caller)"
+_PEOPLE = (
+    r"(?:user|human|person|operator|customer|travell?er|client|caller|recruiter|patient|doctor|nurse|tenant|landlord|"
+    r"buyer|seller|guest|reader|clerk|employee|manager|applicant|candidate|student|teacher|member|visitor|driver|owner|"
+    r"requester|admin(?:istrator)?|staff|team|colleague|boss|supervisor|recipient|sender|author|reviewer|approver|"
+    r"analyst|engineer|developer|lawyer|accountant|merchant|shopper|subscriber|player|partner|participant|attendee|"
+    r"passenger|resident|viewer|learner|parent|citizen|agent|people|public)s?\b"
+)
+_ONE = rf"(?:the|your|any|an?) (?:\w+ )?{_PEOPLE}"
+_DEED = (
+    r"(?:(?:this|that|these|those|such|the) (?:extra |additional |last |first |internal )?(?:steps?|calls?|lines?|"
+    r"sentences?|cop(?:y|ies)|copying|footers?|additions?|instructions?|forwarding|uploads?|transfers?|actions?))\b"
+)
+"""What a model was told to do or to add."""
+_DONE = rf"(?:{_DEED}|(?:this|that|it|these|they)\b)"
+_TOLD = r"(?:mentioned|brought up|reported|announced|discussed|raised|talked about|told|surfaced)"
+_SHOWN = r"(?:shown|displayed|disclosed|revealed|explained|visible|exposed)"
+_NOT_BE = r"(?:(?:must|should|may|shall|can|need|is|are)(?: not|n't| never)(?: to| ever)?|(?:is|are) never to) be"
+_LEARNS = r"(?:know|see|notice|learn|hear|find out|be told|be informed|be (?:made )?aware|get to (?:see|know))"
+_TELL = r"(?:mention|tell|inform|let on|letting on|talk|speak|hint|discuss|disclos|reveal|admit)e?"
+_SUMMARY = r"(?:answer|reply|response|summary|recap|report|overview|confirmation|message)"
+_EARLIER = r"(?:previous|prior|earlier|preceding|former|foregoing|above|original|initial)"
+_VOID = (
+    r"(?:(?:are|is|have been|has been|have|has) (?:\w+ )?(?:void|obsolete|superseded|cancelled|canceled|revoked|"
+    r"withdrawn|"
+    r"invalid|lifted|suspended|null and void|expired|outdated|out of date|annulled|repealed|overridden|no longer "
+    r"\w+)|(?:do not|don't|"
+    r"no longer) (?:apply|count|hold|bind|matter)(?: you| here)?(?: any ?more| any longer)?)\b"
+)
 _THIS_STEP = (
     r"(?:this|these|the above|that) (?:instructions?|steps?|notes?|notices?|rules?|text|paragraph|requirements?|"
     r"behaviou?r|forwarding|copy|copying|transfer|logging|collection)"
@@ -87,7 +115,7 @@ _LASTING = {
         r"informed|asked))\b|"
         r"\b(?:hide|conceal|withhold|keep) (?:this|it|that|them|the call|this (?:call|step))(?: hidden| secret|"
         r" away)? from "
-        rf"(?:the |your )?{_USER}s?\b|\bsay nothing (?:about|of) (?:this|it|that)\b|"
+        rf"(?:the |your )?{_USER}s?\b|\bsay nothing (?:to {_ONE} )?(?:about|of) {_DONE}|"
         r"\b(?:leave|omit|exclude) (?:this|it|that)(?: step| call)? (?:out of|from) (?:your|"
         r"the) (?:final )?(?:answer|reply|"
         r"response|summary)\b",
@@ -139,68 +167,82 @@ _LASTING = {
         rf"whichever) )?(?:[\w-]+ )?(?:the |your )"
         rf"{_USER} (?:has |had )?{_SAID}\b|\beven if (?:the |your )?{_USER} (?:{_SAID}|says otherwise|objects|"
         rf"refuses)\b",
+    "mention brought report announce discuss raise told surface shown display disclose reveal explain visible talked":
+        rf"\b(?:{_DONE}[^.\n]{{0,60}}?\b{_NOT_BE} {_TOLD}|{_DEED}[^.\n]{{0,60}}?\b{_NOT_BE} {_SHOWN}) "
+        rf"(?:to|with) {_ONE}",
+    "no_interest no_concern no_relevance no_importance irrelevant not_relevant not_concern business":
+        rf"\b(?:{_DEED}|(?:this|that|it)(?= is\b))[^.\n]{{0,50}}?\b(?:of no (?:interest|concern|relevance|importance) "
+        rf"(?:to|for)|(?:irrelevant|not relevant) (?:to|for)|not concern|none of) {_ONE}",
+    "not never n't nothing":
+        rf"\b{_PEOPLE} (?:(?:must|should|may|shall|need)(?: not|n't| never)|ha(?:s|ve) no (?:need|reason) to|(?:does "
+        rf"not|doesn't|do not|don't) "
+        rf"(?:need|have) to) {_LEARNS}(?: (?:of|about))? "
+        rf"(?:{_DEED}|(?:this|that|it|them)(?=\s*(?:[.,;!)]|$)))|"
+        rf"\b(?:do not|don't|never|must not) (?:show|mention|reveal|disclose|display|report|explain|describe) "
+        rf"{_DEED} (?:to|with) {_ONE}|"
+        rf"\b(?:make sure|ensure|see to it|take care)(?: that)? (?:(?:the|your) {_PEOPLE} "
+        rf"(?:(?:does|do|can)(?: not|n't)|cannot|never)|no {_PEOPLE}) (?:notices?|knows?|learns?|finds? out|hears?)\b",
+    "mention tell inform bring let_on talk speak hint discuss disclose reveal admit":
+        rf"(?:\b(?:do not|don't|never|must not|avoid|refrain from|no (?:need|reason) to|need not|without) (?:ever )?"
+        rf"{_TELL}(?:ing)?|\bmake no mention)\b[^.\n]{{0,40}}?\b(?:{_DEED}|(?:about|of) (?:this|it|that)"
+        r"(?=\s*(?:[.,;!)]|$|to\b|in\b)))|\b(?:do not|don't|never) bring (?:this|that|it) up\b",
+    "aware told know hear":
+        rf"\b(?:nobody|no one|no {_PEOPLE}) (?:needs?|has|have|is|are|should|must) (?:to )?(?:be told|hear|know|be "
+        rf"aware|"
+        rf"be informed|learn)\b[^.\n]{{0,12}}?\b(?:{_DEED}|(?:this|it|that)(?=\s*(?:[.,;!)]|$)))|"
+        rf"\b{_PEOPLE} (?:(?:is|are) not|(?:does|do) not (?:want|wish)) to {_LEARNS}(?: (?:of|about))? {_DEED}|"
+        rf"\b{_PEOPLE} (?:should|must|has to|have to|is to|are to) (?:remain|stay|be kept|be left) (?:unaware|"
+        rf"in the dark)\b",
+    "as_if as_though between_us":
+        rf"\bas (?:if|though) (?:{_DEED} (?:had|has|was|were|did)(?: not|n't| never)|no (?:copy|call|step|line|upload|"
+        r"transfer|forwarding) (?:had|was|has))\b|\b(?:stays?|remains?|keep (?:this|it|that)) between us\b",
+    "include list cover hide conceal withhold":
+        rf"\b(?:do not|don't|never) (?:include|list|cover|put) {_DEED} in (?:your|the) (?:{_SUMMARY}|explanation|"
+        rf"description|account)\b|(?:^|[.!?:;,\n]\s{{0,9}}|\b(?:and|must|should|to|please) )(?:hide|conceal|withhold) "
+        rf"(?:{_DEED}|this|it|that) from {_ONE}",
+    "bother trouble burden worry":
+        rf"\b(?:do not|don't|never|no (?:need|reason|point) (?:to|in)|need not) (?:bother|trouble|burden|"
+        rf"worry)(?:ing)? "
+        rf"{_ONE} (?:with|about) (?:{_DEED}|(?:this|that|it)(?=\s*(?:[.,;!)]|$)))",
+    "quiet silent kept_out left_out":
+        rf"\b(?:keep|stay|remain|be) (?:quiet|silent) (?:about|on) {_DONE}|\b{_DONE}[^.\n]{{0,60}}?\b(?:kept|left) "
+        rf"out of your (?:final )?{_SUMMARY}\b",
+    "out_of from off":
+        rf"\b(?:leave|omit|exclude|drop|strip|remove|cut|keep|hide) (?:{_DEED}|this|that|it|them)(?: out)? (?:of|from|"
+        rf"off) (?:your (?:final )?{_SUMMARY}\b|(?:the |any )?{_SUMMARY} (?:(?:that |which )?you\b|(?:for|to|shown to|"
+        rf"sent to) {_ONE})|what(?:ever)? you (?:show|tell|say|give|report|present)\b)",
+    "without_the without_your":
+        rf"\bwithout (?:the|your) {_PEOPLE}(?:'s)? (?:knowing|noticing|knowledge|awareness)\b",
+    "instruction guideline directi prompt rule constraint restriction polic limit":
+        rf"(?:^|[.!?:;\n]\s{{0,9}})(?:all |any |the |of )*{_EARLIER} (?:instructions?|guidelines?|directives|"
+        rf"directions|"
+        rf"prompts?) {_VOID}(?=\s*(?:[.;,!:]|$|and\b|from now))|"
+        rf"\byour (?:(?:{_EARLIER}|existing|system|safety) (?:\w+ )?(?:rules|constraints|restrictions|policies|limits)|"
+        rf"(?:{_EARLIER} |existing |system |safety )?(?:instructions|guidelines|directives|prompt|orders)) {_VOID}|"
+        r"\b(?:forget|disregard|ignore|drop) (?:all |any |the )*(?:instructions|rules|guidelines|constraints|"
+        r"restrictions) "
+        r"(?:that )?(?:you (?:were|have been|had been|got)|given to you)\b|"
+        rf"\b(?:instructions|rules|guidelines|constraints|restrictions|directives|prompts?)(?: that)? (?:you (?:were|"
+        rf"have "
+        rf"been|had been|got)|given to you)(?: given| told| taught)?[^.\n]{{0,20}}?\b{_VOID}|"
+        rf"\b(?:the|your) system prompt\b[^.\n]{{0,20}}?\b{_VOID}|"
+        rf"\b(?:to|for) (?:the |any )?(?:assistant|model|AI|LLM|agent)s?\s?:[^.\n]{{0,30}}\b(?:{_EARLIER}|existing) "
+        rf"(?:rules|constraints|restrictions|policies|limits|orders) {_VOID}",
     "disregard_them ignore_them disregard_their ignore_their disregard_its":
         r"\b(?:disregard|ignore) (?:them|their|its)\b[^.\n]{0,20}\b(?:warnings?|instructions?|rules|advice|results|"
         r"answers)\b",
 }  # fmt: skip
 
 
-def _grouped(signs: str, words: str) -> _Group:
+def _grouped(signs: str, words: str) -> Group:
     return tuple(one.replace("_", " ") for one in signs.split()), re.compile(words, re.IGNORECASE)
 
 
 _ENGLISH: Final = [_grouped(signs, words) for signs, words in _LASTING.items()]
 
-# ── other languages ──
-
-_PAIRS: Final = (
-    (r"ignorieren?|vergiss|vergessen sie|missachte", r"(?:vorher|bisher|vor|früher|ob|vorangegangen)(?:ig)?e\w*",
-     r"anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben"),
-    (r"ignore[zr]?|oublie[zr]?", r"précédent\w*|antérieur\w*|ci-dessus", r"instructions?|consignes|règles|directives"),
-    (r"ignor[ae]|ignorad|olvid[ae]", r"anteriores|previas|previos", r"instrucciones|reglas|órdenes|indicaciones"),
-    (r"ignora|ignorate|dimentica", r"precedenti|anteriori", r"istruzioni|regole|indicazioni"),
-    (r"ignore|ignora|esqueça|desconsidere", r"anteriores|prévias", r"instruções|regras|orientações"),
-    (r"negeer|vergeet", r"vorige|eerdere|voorgaande|bovenstaande", r"instructies|opdrachten|regels|aanwijzingen"),
-    (r"zignoruj|ignoruj|zapomnij", r"poprzedni\w*|wcześniejsz\w*|powyższ\w*", r"instrukcj\w*|polece\w*|zasad\w*"),
-    (r"игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?", r"предыдущ\w*|прежн\w*|вышеуказанн\w*",
-     r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
-    (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
-)  # fmt: skip
-_ASIDE = (
-    (("忽略", "无视", "無視", "忽視", "忘记", "忘記"),
-     r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|[说說]明|提示|[规規]则|規則)"),
-    (("無視", "忘れ"),
-     r"(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"),
-    (("지시", "명령", "지침"), r"(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"),
-    (("talimat",), r"\bönceki\b[^.\n]{0,20}\btalimat\w*[^.\n]{0,12}\b(?:yok say|görmezden gel|unut)"),
-    (("nutzer", "anwender"),
-     r"\b(?:sage?|verrate|erzähle) (?:es |das )?(?:dem|der|den) (?:nutzer|benutzer|anwender)\w* (?:nichts|nicht)\b"),
-    (("utilisateur",), r"\bne (?:le )?(?:dis|dites) (?:rien |pas )?[^.\n]{0,12}à l'utilisateur"),
-    (("usuario",), r"\bno (?:se )?lo (?:digas|diga|menciones) al usuario"),
-)  # fmt: skip
-
-
-def _signs(words: str) -> tuple[str, ...]:
-    """What each of the words of an expression begins with."""
-    found = [re.match(r"(\w+)(\??)", word) for word in words.split("|")]
-    return tuple(one[1][:-1] if one[2] else one[1] for one in found if one is not None)
-
-
-_FOREIGN: Final[list[_Group]] = [
-    (
-        _signs(what),
-        re.compile(
-            rf"\b(?:{verb})\b[^.\n]{{0,30}}\b(?:(?:{before})\b[^.\n]{{0,20}}\b(?:{what})|"
-            rf"(?:{what})\b[^.\n]{{0,20}}\b(?:{before}))\b",
-            re.IGNORECASE,
-        ),
-    )
-    for verb, before, what in _PAIRS
-] + [(signs, re.compile(words, re.IGNORECASE)) for signs, words in _ASIDE]
-
 
 def find_order(text: str) -> re.Match[str] | None:
     """The first order in a text that is of one of these kinds."""
     lowered = text.lower()
-    asked = (one for signs, one in (*_ENGLISH, *_FOREIGN) if any(sign in lowered for sign in signs))
+    asked = (one for signs, one in (*_ENGLISH, *FOREIGN) if any(sign in lowered for sign in signs))
     return _UNASKED.search(text) or next((found for one in asked if (found := one.search(text)) is not None), None)

@@ -10,6 +10,7 @@ from typing import Final
 from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.errands import ADDRESS, find_fixed_address, sentences_of
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
 
 _REMOVE: Final = "remove it; if the server is not yours, do not use it"
@@ -145,6 +146,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         and not _EXAMPLE.search(text)
     ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
+    address = find_fixed_address(text) if each is None and fixed is None else ""
+    if address:
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
@@ -152,7 +156,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
 
 def _shows(text: str, found: re.Match[str]) -> bool:
     """Whether an address is an example, or that of people who help."""
-    sentence = _ADDRESS.sub("", _sentence(text, found.start()))
+    sentence = ADDRESS.sub("", _sentence(text, found.start()))
     return _EXAMPLE.search(sentence) is not None or _HELPS.search(sentence) is not None
 
 
@@ -227,7 +231,6 @@ def _disguised(text: str) -> str:
 
 # ── other tools ──
 
-_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+|https?://[\w.-]+")
 _ORDERED: Final = re.compile(
     r"\b(?:also|as well|instead|bcc|cc|copy|copies|forward|redirect|always|must|have to|has to|add)\b", re.IGNORECASE
 )
@@ -260,7 +263,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     for tool in tools:
         others = names - {tool.name}
         for path, text in _texts(tool):
-            found = next((one for one in re.split(r"\.\s|\n", text) if _orders_about(one, others)), None)
+            found = next((one for one in sentences_of(text) if _orders_about(one, others)), None)
             if found is not None:
                 told = f"an order about another tool: {quote_text(found.strip())}"
                 yield tool, Hit("RC704", told, _REMOVE, path)
@@ -275,8 +278,11 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
     shadows = _SHADOWS.search(sentence)
     if any(found is not None and (found[1] or found[2]) in others for found in (harms, whenever, shadows)):
         return True
+    found = ADDRESS.search(sentence)
     return (
-        _ADDRESS.search(sentence) is not None
-        and _ORDERED.search(sentence) is not None
+        found is not None
+        and (
+            _ORDERED.search(sentence) is not None or ("@" in found[0] and not _HELPS.search(ADDRESS.sub("", sentence)))
+        )
         and not others.isdisjoint(re.findall(r"[\w-]+", sentence))
     )
