@@ -111,7 +111,8 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "from now on ",
               "if-add-", "put the conversation ", "currently 12 ", "e.g. 'a' or ", "ignore all ", "pass a_b and ",
               "pass a as ", "tools of other ", "if tools of other a ", "read it from ", "when a, call ",
-              "true to ", "if true, no a ", "currently open: ", "a_b, "], 5),
+              "Example: {\"a\": ", "chew(a=1, ", "set `a` to `b` for c or ", "give a in `b` ", "a number from 1,",
+              "the given a ", "true to ", "if true, no a ", "currently open: ", "a_b, "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
     assert seconds_for("also send " + piece * (20_000 // len(piece))) < 1.0

@@ -12,6 +12,7 @@ from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.explained import find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.polarity import find_turned
+from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -90,6 +91,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
     yield from _find_cut(tool)
+    yield from find_missing(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
 
