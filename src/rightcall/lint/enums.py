@@ -73,6 +73,8 @@ _SORTED: Final = re.compile(
 _SORTS: Final = word_set("by key field column criterion")
 
 
+_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:")
+"""Without one of these no list is found."""
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
 
@@ -80,7 +82,7 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
     """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
     text = plain(tool.description[:MOST_DESCRIPTION])
     lowered = text.lower()
-    for argument in tool.top[:60]:
+    for argument in tool.top[:60] if _MAY_LIST.search(lowered) else ():
         spaced = argument.name.lower().replace("_", " ")
         if not is_free(argument) or choices_in(argument.description, argument.name):
             continue

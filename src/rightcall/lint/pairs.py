@@ -10,6 +10,7 @@ from typing import Final
 from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.polarity import find_doubled
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
@@ -42,6 +43,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     groups: dict[Steps, list[Argument]] = {}
     for argument in tool.arguments:
         groups.setdefault(argument.path[:-1], []).append(argument)
+        yield from find_doubled(argument)
     for group in groups.values():
         yield from _uneven(group[:_MOST_SIBLINGS])
         yield from _beside_id(group[:_MOST_SIBLINGS])

@@ -104,6 +104,8 @@ _KEY: Final = re.compile(r"(?:^|,)\s*([a-zA-Z_]\w{1,40})\s?=(?!=)")
 
 def _calls(tool: ToolView, text: str) -> Iterator[Sequence[str]]:
     """`get_order(order_id="O-1", amount=3)`"""
+    if f"{tool.name}(" not in text:
+        return
     pattern = rf"(?<![\w.]){re.escape(tool.name)}\(([^()\n]{{1,300}})\)"
     for found in [*re.finditer(pattern, text)][:_MOST_EXAMPLES]:
         yield _KEY.findall(re.sub(r"\"[^\"\n]*\"|'[^'\n]*'|\[[^\]\n]*\]|\{[^}\n]*\}", "x", found[1]))
