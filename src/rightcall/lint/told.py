@@ -1,4 +1,4 @@
-"""RC209, RC214: what a text tells of a call: an argument by one word, an example, or a value that nothing takes."""
+"""RC209, RC216: what a text tells of a call: an argument by one word, an example, or a value that nothing takes."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def find_missing(tool: ToolView) -> Iterator[Hit]:
     found = _ASKED.search(sentence)
     if found is not None and not _FROM_ELSEWHERE.search(sentence):
         yield Hit(
-            "RC214",
+            "RC216",
             f"the text tells of a value to be given, and the tool takes none: {quote_text(found[0])}",
             "add the argument to the schema, or remove it from the text",
             tool.at("description"),
