@@ -159,10 +159,14 @@ def _serving_of(tool: ToolView) -> Iterator[Hit]:
         others = taken - {argument.name}
         apart = any("=" in gap or others & {*re.findall(r"[\w-]+", gap)} for gap in gaps)
         joins = not apart and all(_SERVING.fullmatch(gap) and _JOINED.search(gap) for gap in gaps)
-        if led and verb.strip("`'\" ") and joins:
+        if led and verb.strip("`'\" ") and joins and not _OR_ELSE.match(sentence, values[-1].end()):
             yield from find_choices(argument, f"One of: {', '.join(f'`{one[1]}`' for one in values)}.", tool)
 
 
+_OR_ELSE: Final = re.compile(
+    r"(?:\s?\([^()\n]{1,60}\))?,?\s+or\s+(?!omit|leave|null|none|empty|nothing)", re.IGNORECASE
+)
+"""Something else is taken as well: `'a', 'b', or the id`."""
 _GOES_ON: Final = re.compile(r"(?:,|\b(?:or|and))\s*$")
 """The list has more in the next line."""
 _SETS: Final = re.compile(r"\b(?:set|setting|for|with|use|pass|choose|give|the)(?: the)?\s$", re.IGNORECASE)
