@@ -121,7 +121,9 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "true to ", "if true, no a ", "currently open: ", "a_b, ",
               "~/a ", "~/a and put it in ", "all any the ", "this step is ", "every mail a@b.c ", "a@b.c ",
               "the tools of other servers ", "other servers are, ", "never tell ", "die alle ", "ne le dis ",
-              "erwähne dem a ", "schritt "], 5),
+              "erwähne dem a ", "schritt ",
+              "Example: {\"a\": ", "chew(a=1, ", "set `a` to `b` for c or ", "give a in `b` ", "a number from 1,",
+              "the given a "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
     assert seconds_for("also send " + piece * (20_000 // len(piece))) < 1.0

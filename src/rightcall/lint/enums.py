@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from rightcall.base.text import escaped
@@ -24,7 +25,10 @@ def choices_of(tool: ToolView) -> Iterator[Hit]:
     """What the description of a tool says of its arguments."""
     yield from _chosen_of(tool)
     yield from _headed(tool)
-    yield from _listed_of(tool)
+    told = [*_serving_of(tool)]
+    yield from told
+    named = {hit.path for hit in told}
+    yield from (hit for hit in _listed_of(tool) if hit.path not in named)
 
 
 _ONE_OF = (
@@ -69,6 +73,8 @@ _SORTED: Final = re.compile(
 _SORTS: Final = word_set("by key field column criterion")
 
 
+_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:")
+"""Without one of these no list is found."""
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
 
@@ -76,7 +82,7 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
     """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
     text = plain(tool.description[:MOST_DESCRIPTION])
     lowered = text.lower()
-    for argument in tool.top[:60]:
+    for argument in tool.top[:60] if _MAY_LIST.search(lowered) else ():
         spaced = argument.name.lower().replace("_", " ")
         if not is_free(argument) or choices_in(argument.description, argument.name):
             continue
@@ -113,6 +119,57 @@ def _sorted_by(tool: ToolView, found: re.Match[str]) -> Iterator[Hit]:
         named = found[1].lower() in words and ({*words} & _SORTS or words == (found[1].lower(),))
         if is_free(argument) and (named or (found[1].lower() in words and argument.part.get("default") in values)):
             yield from find_choices(argument, _as_choices(found[2]), tool)
+
+
+_MARKED: Final = re.compile(r"[`'\"]([A-Za-z][\w.+-]{0,30})[`'\"]")
+_IS_SET: Final = re.compile(
+    r"[`'\"]?(?: \([^()\n]{1,40}\))?,?(?: (?:argument|parameter|field|option))?\s?"
+    r"(?:(?:can|may|must|should|has to|needs to|could) be(?: set| given)?|is(?: set)?|takes|accepts|to|as|:|=|, )?"
+    r"(?: to| as| either| exactly| the values?| use| choose| pass| give)*\s?"
+)
+_SERVING: Final = re.compile(
+    r"(?: \([^()\n]{1,40}\))?,?(?: (?:for|if|when|to|where|in|which|while|gives|means|makes|returns|is for|with|on)\b"
+    r"[^.;\n`'\"]{2,70}?)?[,;]?\s?(?:\b(?:or|and|else|otherwise|while)\b)?"
+    r"(?: to| use| pass| choose| set(?: it)? to| as)*\s?"
+)
+_JOINED: Final = re.compile(r"\b(?:or|and|else|otherwise|while)\b|[,;]")
+_OPEN_BEHIND: Final = re.compile(
+    r"\b(?:any|another|other|others|else|custom|own|etc|more|similar|different|such as|e\.?g|like|examples?|default|"
+    r"unless|instead|not|name[ds]?|called)\b|\.\.\.|…",
+    re.IGNORECASE,
+)
+
+
+def _serving_of(tool: ToolView) -> Iterator[Hit]:
+    """`` `style` can be set to `plain` for letters or to `formal` for the court ``: values with words between them."""
+    names = {one.name: one for one in tool.top if is_free(one) and one.kind == "string"}
+    taken = {one.name for one in tool.arguments} | {tool.name}
+    for sentence in re.split(r"\.\s|\n", tool.description[:MOST_DESCRIPTION]) if names else ():
+        marked = [*_MARKED.finditer(sentence)][:12]
+        values = [one for one in marked if one[1] not in taken]
+        before = sentence[: values[0].start()] if len(values) > 1 else ""
+        argument = next((names[word] for word in reversed(re.findall(r"[\w-]+", before)) if word in names), None)
+        if argument is None or _OPEN_BEHIND.search(sentence) or choices_in(argument.description, argument.name):
+            continue
+        head, _, verb = before.rpartition(argument.name)
+        gaps = [sentence[one.end() : two.start()] for one, two in pairwise(values)]
+        head = head.rstrip("`'\"")
+        told = not re.search(r"\bis\b", verb) and _SETS.search(head)
+        led = _IS_SET.fullmatch(verb) and (_BEGINS.search(head) or told) and not _GOES_ON.search(sentence)
+        others = taken - {argument.name}
+        apart = any("=" in gap or others & {*re.findall(r"[\w-]+", gap)} for gap in gaps)
+        joins = not apart and all(_SERVING.fullmatch(gap) and _JOINED.search(gap) for gap in gaps)
+        if led and verb.strip("`'\" ") and joins and not _OR_ELSE.match(sentence, values[-1].end()):
+            yield from find_choices(argument, f"One of: {', '.join(f'`{one[1]}`' for one in values)}.", tool)
+
+
+_OR_ELSE: Final = re.compile(
+    r"(?:\s?\([^()\n]{1,60}\))?,?\s+or\s+(?!omit|leave|null|none|empty|nothing)", re.IGNORECASE
+)
+"""Something else is taken as well: `'a', 'b', or the id`."""
+_GOES_ON: Final = re.compile(r"(?:,|\b(?:or|and))\s*$")
+"""The list has more in the next line."""
+_SETS: Final = re.compile(r"\b(?:set|setting|for|with|use|pass|choose|give|the)(?: the)?\s$", re.IGNORECASE)
 
 
 def _headed(tool: ToolView) -> Iterator[Hit]:

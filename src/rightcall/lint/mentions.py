@@ -19,6 +19,7 @@ from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, join_names, named_steps, plain
 from rightcall.lint.injection import prose_of
 from rightcall.lint.schemas import walk
+from rightcall.lint.told import one_word_names, shown_names
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -92,9 +93,12 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
+        mentioned += one_word_names(tool, _OF_RESULT)
+        shown = shown_names(tool)
         if any(_is_open(one) for one in tool.arguments):
-            mentioned = []  # what the text names may be a key of the open object
+            mentioned, shown = [], []  # what the text names may be a key of the open object
         names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
+        names += [name for name in shown if name not in names]
         if names:
             yield tool, Hit(
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",

@@ -375,15 +375,16 @@ _FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
 """Letters of a language whose words for units are not known here."""
 _PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
 _UNITS_TEXT = """
-    ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=hour,hours d=day,days
+    ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=h,hour,hours d=day,days
     B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
     m=m,meter,metre,meters,metres km=km,kilometer,kilometre,kilometers,kilometres mi=mile,miles ft=ft,foot,feet \
     cm=cm,centimeter,centimetre,centimeters,centimetres \
     mm=mm,millimeter,millimetre,millimeters,millimetres \
-    um=um,µm,μm,micron,microns,micrometer,micrometre,micrometers,micrometres inch=inch,inches
-    l=liter,litre,liters,litres ml=ml,milliliter,millilitre,milliliters,millilitres
-    C=celsius F=fahrenheit K=kelvin
-    kg=kg,kilogram,kilograms g=gram,grams mg=mg,milligram,milligrams lb=lb,lbs,pound,pounds oz=oz,ounce,ounces
+    um=um,µm,μm,micron,microns,micrometer,micrometre,micrometers,micrometres inch=inch,inches yd=yard,yards
+    l=l,liter,litre,liters,litres ml=ml,milliliter,millilitre,milliliters,millilitres hl=hl,hectoliter,hectolitre,\
+hectoliters,hectolitres gal=gal,gallon,gallons
+    C=c,degc,celsius,centigrade F=f,degf,fahrenheit K=k,kelvin
+    kg=kg,kilogram,kilograms g=g,gram,grams mg=mg,milligram,milligrams lb=lb,lbs,pound,pounds oz=oz,ounce,ounces
     cent=cents dollar=dollar,dollars,usd eur=eur,euro,euros
     """
 _UNITS: Final = tuple(
@@ -393,6 +394,7 @@ _UNITS: Final = tuple(
 """By what is measured: each word for a unit, and the unit."""
 
 
+_DEGREES: Final = re.compile(r"(?:°|\bdeg(?:rees?)?) ?([CF])\b")
 _LEAST: Final = re.compile(r"\b(?:min(?:imum)?|minimal|least|shortest|lowest|smallest|lower)\b", re.IGNORECASE)
 
 
@@ -403,7 +405,8 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     for units in _UNITS:
         last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
         named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
-        told = {units[word] for word in words_of(text) if word in units and (len(word) > 1)}
+        spoken = (*words_of(text), *(f"deg{one.lower()}" for one in _DEGREES.findall(text)))
+        told = {units[word] for word in spoken if word in units and len(word) > 1}
         if last == "min" and _LEAST.search(text):
             continue
         if named and told and not named & told:

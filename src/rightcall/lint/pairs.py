@@ -10,6 +10,7 @@ from typing import Final
 from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.polarity import find_doubled
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
@@ -42,8 +43,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
     groups: dict[Steps, list[Argument]] = {}
     for argument in tool.arguments:
         groups.setdefault(argument.path[:-1], []).append(argument)
+        yield from find_doubled(argument)
     for group in groups.values():
         yield from _uneven(group[:_MOST_SIBLINGS])
+        yield from _beside_id(group[:_MOST_SIBLINGS])
 
 
 def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
@@ -61,6 +64,27 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
                 f"write {quote_name(long)} in both", other.path,
             )  # fmt: skip
 
+
+def _beside_id(group: Sequence[Argument]) -> Iterator[Hit]:
+    """`tank` and `tank_id`, both required, of one form, and told to be two of a kind: which is which is a guess."""
+    by_name = {words_of(one.name): one for one in group if one.kind == "string" and one.required}
+    for words, other in by_name.items():
+        one = by_name.get(words[:-1])
+        if one is None or words[-1] not in _IDS | _KINDS - {"name"}:
+            continue
+        patterns = {str(side.schema.get("pattern", "")) for side in (one, other)}
+        begins = [words_of(side.description[:60])[:6] for side in (one, other)]
+        of_a_kind = all(words[-2] in map(singular, told) and _NAMES_KIND.isdisjoint(told) for told in begins)
+        if len(patterns) == 1 and of_a_kind and begins[0] != begins[1]:
+            yield Hit(
+                "RC111", f"arguments {quote_name(one.name)} and {quote_name(other.name)} look like one",
+                "name the difference, such as `from_` and `to_`", other.path,
+            )  # fmt: skip
+
+
+_NAMES_KIND: Final = word_set(
+    "id ids identifier number no code key name names title slug label email uuid uri url path same either text json"
+)
 
 # ── one thing, in two tools ──
 
@@ -93,6 +117,41 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         told.add(str(hit.path[-1]))
         yield tool, hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
+    yield from _change_alike(tools[:_MOST_TOOLS])
+
+
+_CHANGES: Final = word_set("move update change set modify edit adjust switch transition advance put alter amend shift")
+_TELLS: Final = 3
+"""Words of the first sentence, beside the verb, that two tools must share."""
+
+
+def _change_alike(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`move_guest` and `update_guest_room`: two that change, with the same arguments, of which one is a choice, and
+    each text has the words of the other's name."""
+    families: dict[str, list[ToolView]] = {}
+    for tool in tools:
+        chosen = any(one.schema.get("enum") for one in tool.top)
+        if chosen and len(tool.top) > 1 and words_of(tool.name)[:1] and words_of(tool.name)[0] in _CHANGES:
+            form = sorted((one.name, one.kind, str(one.schema.get("enum"))) for one in tool.top)
+            families.setdefault(str(form), []).append(tool)
+    for family in families.values():
+        for one, other in combinations(family[:_MOST_SIBLINGS], 2):
+            mine, theirs = (({*words_of(side.name)[1:]}, _first_words(side)) for side in (one, other))
+            shared = mine[1] & theirs[1]
+            covers = mine[0] <= theirs[1] and theirs[0] <= mine[1] and mine[0] != theirs[0]
+            if covers and len(shared) >= _TELLS and 2 * len(shared) > min(len(mine[1]), len(theirs[1])):
+                yield other, Hit(
+                    "RC101", f"{quote_name(other.name)} and {quote_name(one.name)} take the same and change the same",
+                    "merge the two, or say in both texts which to use when", other.at("name"),
+                )  # fmt: skip
+
+
+def _first_words(tool: ToolView) -> set[str]:
+    sentence = re.split(r"[.;\n]", tool.description[:300].strip())[0]
+    return {singular(word) for word in words_of(sentence) if word not in _SMALL | _LINKS}
+
+
+_LINKS: Final = word_set("to in of on from into with by and or another other one its their at as")
 
 
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:

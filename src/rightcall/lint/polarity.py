@@ -1,13 +1,15 @@
-"""RC208 once more: a boolean whose text says that true does the contrary of its name."""
+"""RC208 once more, and RC124: a boolean whose text says that true does the contrary of its name, and one whose name
+says no twice."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import Argument
-from rightcall.lint.findings import bare, word_set
+from rightcall.lint.findings import Hit, bare, quote_name, word_set
 
 _TURNS: Final = (
     (
@@ -103,3 +105,26 @@ def find_turned(argument: Argument, text: str) -> str | None:
 def _speaks_both(verb: str, rest: str) -> bool:
     """`Whether to include excluded items` has the verb of the name as well."""
     return re.search(rf"\b{re.escape(verb[:5])}", rest, re.IGNORECASE) is not None
+
+
+_NO: Final = word_set("no not dont don never")
+_SAYS_NO: Final = word_set(
+    "skip skipped skipping disable disabled disabling exclude excluded excluding omit omitted omitting suppress "
+    "suppressed suppressing hide hiding without no not"
+)
+
+
+def find_doubled(argument: Argument) -> Iterator[Hit]:
+    """`dont_skip_checks`, `disable_no_reply`: what true does has to be worked out. `skip_not_found` is said of what is
+    skipped."""
+    words = [word for word in words_of(argument.name) if word not in ("t", "do", "is")]
+    if argument.kind != "boolean" or len(words) < 2:
+        return
+    one, other = words[:2]
+    if (one in _NO and other in _SAYS_NO) or (one in ("disable", "disabled") and other in _NO):
+        yield Hit(
+            "RC124",
+            f"{quote_name(argument.name)} says no twice",
+            "name it by what true does, and turn the default round where that changes it",
+            argument.path,
+        )

@@ -257,6 +257,25 @@ _IS_WHOLE: Final = re.compile(
     r"\b(?:as|be) an? (?:integer|whole number)\b|, as a number\b|^\W*(?:an? )?(?:integer|numeric value)\b",
     re.IGNORECASE,
 )
+_BOUNDS = r"-?\d[\d.,]*(?: ?%)? ?(?:and|to|through|up to|-|–) ?-?\d"
+_RANGED: Final = re.compile(
+    r"(?:\b(?:an?|as|any|be) |^\W*)(?:(?:whole|decimal|positive|natural|real|rounded) )?"
+    r"(?:number|integer|decimal|percentage)"
+    rf"(?: of [a-z]+s)?,? ?\(?(?:between |from |in the range |ranging from )?(?:of |from |between )?{_BOUNDS}|"
+    r"\b(?:number|count|quantity) of (?:[a-z]+ )?[a-z]+s,? ?\(?(?:between |from |in the range )?(?:of |from )?"
+    rf"{_BOUNDS}|\b(?:an?|as|any) (?:whole|positive|natural) (?:number|integer)\b(?! of)",
+    re.IGNORECASE,
+)
+"""`The volume, a number between 1 and 60`"""
+_NOT_PLAIN: Final = re.compile(
+    r"\b(?:or|and/or|strings?|text|precision|followed|prefix\w*|suffix\w*|preceded|char\w*|digits?|letters?|words?|"
+    r"expressions?|(?<!in the )ranges?|lists?|comma|separated|each|unit|wei|int64|bigint|big|hex\w*|encoded|"
+    r"zeros?|operators?|cron|version|format\w*|identif\w*|unique|phone|postal|serial|etc)\b|[<>|]",
+    re.IGNORECASE,
+)
+"""The value has more than a number in it, may be something else, or is text on purpose."""
+_LABELS: Final = word_set("id ids uuid no code ref reference phone zip postcode version range expression chapter")
+"""Names of what is written in digits and counts nothing."""
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
@@ -271,8 +290,10 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
             return
         counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
-        if moment or (_IS_NUMBER.match(text) and not _others(argument, text) and counted):
-            yield mistyped(argument, "text", "a number", "integer")
+        ranged = _RANGED.search(text) and not _NOT_PLAIN.search(text) and _LABELS.isdisjoint(words_of(argument.name))
+        if moment or ((ranged or (_IS_NUMBER.match(text) and counted)) and not _others(argument, text)):
+            whole = moment or counted or re.search(r"\b(?:integer|whole|natural|number of|count of)\b", text, re.I)
+            yield mistyped(argument, "text", "a number", "integer" if whole else "number")
         elif _is_flag(text) and not _others(argument, text) and not IS_SEVERAL.search(text):
             yield mistyped(argument, "text", "true or false", "boolean")
         elif (

@@ -12,6 +12,7 @@ from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.explained import find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.polarity import find_turned
+from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
@@ -90,6 +91,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
     yield from _find_cut(tool)
+    yield from find_missing(tool)
     for argument in tool.arguments:
         yield from _argument_description(argument)
 
@@ -113,15 +115,38 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
     repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
-    sentence = re.search(r"\b(?:an?|the)\b", text, re.IGNORECASE) is not None
-    if length < 3 or (len(text) < 12 and not sentence) or (repeats and length < 4 and not sentence):
+    sentence = _ARTICLE.search(text) is not None
+    same = repeats and 0 < length - len(_ARTICLE.findall(text)) < 5 and not (sentence and _LINK.search(text))
+    if length < 3 or (len(text) < 12 and not sentence) or (same and (sentence or length < 4)):
         how = "says no more than the name" if repeats else "is too short to choose by"
         yield Hit(
             "RC202",
             f"{quote_text(text)} {how}",
             "say what it does, when to use it, and what it returns",
             place,
+            certain=not sentence or not _is_evident(tool),
         )
+
+
+_ARTICLE: Final = re.compile(
+    r"\b(?:an?|the|one|your|this|that|any|some|single|given|specified|certain|existing)\b", re.IGNORECASE
+)
+_LINK: Final = re.compile(
+    r"\b(?:of|for|to|by|in|on|with|from|as|at|into|and|or|via|using|within|between|without|per|if|when)\b|[:;\n(]",
+    re.IGNORECASE,
+)
+"""What joins a second thing to the first: `Adds a label to an issue` has an object more."""
+
+
+def _is_evident(tool: ToolView) -> bool:
+    """Whether a tool reads, deletes or starts what its ids point to: `Deletes a draft` leaves little to ask."""
+    words = words_of(tool.name)
+    acts = {_ACT_OF.get(word) for word in words} & {"read", "delete"} or _SWITCHES & {*words}
+    return bool(acts) and (len(tool.top) < 2 or all({*words_of(one.name)} & _POINTS for one in tool.top))
+
+
+_SWITCHES: Final = word_set("start stop restart enable disable pause resume")
+_POINTS: Final = word_set("id ids uuid gid key name slug number no index owner repo path params")
 
 
 _THIS_TOOL: Final = re.compile(
