@@ -101,6 +101,8 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
         while given:
             yield given.popleft().result()
     except BrokenProcessPool as error:
+        for one in list(getattr(pool, "_processes", {}).values()):
+            one.kill()  # the pool itself misses one that was being started, and would wait for it
         raise BatchError(f"{WORKER_LOST}. {_IN_A_SCRIPT}") from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -109,9 +109,9 @@ _PATTERNS: Final = (
                     r"digits (?:after|behind) the (?:decimal )?(?:point|comma|dot|separator))\b|"
                     r"\b(?:no|without(?: any| a)?) thousands? separators?\b|\b(?:point|dot|comma) as (?:the |"
                     r"a )?decimal separator\b", re.IGNORECASE)),
-    ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?)[`'\"]?[\w#@/$-]{1,20}|\b(?:in|of|"
-                    r"with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|\bformat(?:ted)?(?: as|:|"
-                    r" is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
+    ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?|(?:the|an?|your|its)\b)[`'\"]?[\w#@/$-]{1,20}|"
+                    r"\b(?:in|of|with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|"
+                    r"\bformat(?:ted)?(?: as|:| is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
 )  # fmt: skip
 
 

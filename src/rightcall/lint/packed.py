@@ -51,7 +51,8 @@ _IN_JSON: Final = re.compile(
     rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |seriali[sz]ed )?JSON"
     rf"(?:[- ](?:encoded|formatted|seriali[sz]ed))?(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
     rf"[,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
-    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified\b|\bseriali[sz]ed JSON\b|"
+    r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified (?:JSON|object|array|list|map)\b|"
+    r"\b(?:JSON|object|array|list|map)\b[^.;\n]{0,24}\bstringified\b|\bseriali[sz]ed JSON\b|"
     r"\bJSON (?:objects?|arrays?|lists?|map|dict(?:ionary)?|structure)\b[^.;\n]{0,24}\b(?:seriali[sz]ed|encoded|dumped|"
     r"passed|given|written|sent|turned) (?:to|as|into|in) (?:string|text)\b",
     re.IGNORECASE,

@@ -295,7 +295,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
     text = argument.description.strip()
     if not text:
         return
-    if _is_placeholder(text) and argument.name.lower() != text.lower():
+    if _is_placeholder(text) and argument.name.lower() not in (text.lower(), text.split()[0].lower()):
         yield Hit(
             "RC211",
             f"the description of {quote_name(argument.name)} is a placeholder: {quote_text(text)}",
