@@ -56,7 +56,8 @@ _CHOOSES: Final = re.compile(
     rf"\b(?:(?:must|has to|needs to|should) be|set (?:it |this )?to|specify|enter|it is|it's) "
     rf"({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
-    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)",
+    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)|"
+    rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}",
     re.IGNORECASE,
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
@@ -264,6 +265,7 @@ _COLONS: Final = re.compile(rf"({_WORD}): [^:;\n]{{2,80}}((?:; ?{_WORD}: [^:;\n]
 _NAMES_ONE: Final = re.compile(
     rf"\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Ss]elect|[Ss]et(?: it)? to|[Ss]pecify) ({QUOTED}|[A-Za-z][\w-]{{2,20}}) "
     r"(?=(?:for|if|when|only)\b)|"
+    rf"\b(?:[Uu]se|[Pp]ass|[Cc]hoose) ({QUOTED}) (?=to\b)|"
     r"(?:,|^)[^.,;\n]{0,60}\b(?:pass|use) ([a-z][\w-]{2,20})(?=\s*(?:[.;]|$))|"
     rf"(?:^|[.;:]\s+)({QUOTED}) (?:is for|is used|means|for|stands for)\b"
 )

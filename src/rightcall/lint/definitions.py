@@ -30,6 +30,9 @@ MOST_ARGUMENTS: Final = 2_000
 DEEPEST: Final = 12
 """Levels of nesting that are laid out as arguments."""
 _MOST_STEPS = 8
+_MOST_LEVELS = 64
+TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
+_DECLARATIONS: Final = frozenset(("functionDeclarations", "function_declarations"))
 _SHAPES: Final[dict[str, Shape]] = {"input_schema": "anthropic", "inputSchema": "mcp"}
 
 
@@ -251,10 +254,13 @@ def view_tool(raw: dict[str, Any], path: Steps = (), number: int = 0, *, ruled: 
         schema, steps = schema["json"], (*steps, "json")
     name, description = inner.get("name"), inner.get("description")
     whole = cast("Schema", schema) if isinstance(schema, dict) else None
+    shape = _shape_of(path, base, key, whole)
+    if shape == "gemini" and whole is not None:
+        whole = _from_gemini(whole)
     return ToolView(
         name if isinstance(name, str) else "",
         description if isinstance(description, str) else "",
-        raw, inner, base, whole, steps, _shape_of(base, key),
+        raw, inner, base, whole, steps, shape,
         tuple(_arguments(whole, steps)) if whole is not None else (),
         path, number, ruled or _has_rules(inner),
     )  # fmt: skip
@@ -270,10 +276,35 @@ def _has_rules(inner: Mapping[str, Any]) -> bool:
     return not _RULE_WORDS.isdisjoint(inner)
 
 
-def _shape_of(base: Steps, key: str) -> Shape:
+def _shape_of(path: Steps, base: Steps, key: str, schema: Schema | None) -> Shape:
+    if key == "parameters" and (not _DECLARATIONS.isdisjoint(path) or (schema or {}).get("type") == "OBJECT"):
+        return "gemini"
     if "function" in base:
         return "openai"
     return "bedrock" if "toolSpec" in base else _SHAPES.get(key, "bare")
+
+
+def _from_gemini(schema: Schema, depth: int = 0) -> Schema:
+    """A schema in Gemini's words, as JSON Schema: `STRING` and `nullable` are right there."""
+    kind = schema.get("type")
+    found = {key: value for key, value in schema.items() if key != "nullable"}
+    if isinstance(kind, str) and kind.lower() in TYPES:
+        found["type"] = kind.lower()
+    if depth < _MOST_LEVELS:
+        for key in ("items", "anyOf", "properties"):
+            found |= {key: _translated(found[key], key, depth)} if key in found else {}
+    return found
+
+
+def _translated(value: Any, key: str, depth: int) -> Any:
+    if isinstance(value, list):
+        return [_translated(one, "items", depth) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    table = cast("Schema", value)
+    if key == "properties":
+        return {name: _translated(one, "items", depth) for name, one in table.items()}
+    return _from_gemini(table, depth + 1)
 
 
 def _arguments(schema: Schema, base: Steps) -> Iterator[Argument]:

@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, map_parts
 from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end, node_at, read
-from rightcall.lint.definitions import DEEPEST, Document, ToolView, effective, follow, view_tool
+from rightcall.lint.definitions import DEEPEST, TYPES, Document, ToolView, effective, follow, view_tool
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Finding, Steps
 from rightcall.lint.hints import HINTS
 from rightcall.lint.injection import HIDDEN
 from rightcall.lint.prose import NO_DEFAULT, default_in
-from rightcall.lint.schemas import COMPOSED, FOREIGN, TYPES, fits_schema, walk
+from rightcall.lint.schemas import COMPOSED, FOREIGN, fits_schema, walk
 
 FIXED: Final = frozenset(
     (

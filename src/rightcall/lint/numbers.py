@@ -23,7 +23,7 @@ MOST_DESCRIPTION: Final = 8_000
 
 # ── ranges ──
 
-_NUMBER = r"(-?\d[\d,_]{0,14}(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
+_NUMBER = r"(-?\d(?:[\d,_]{0,13}\d)?(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
 _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
     rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give) {_NUMBER}"

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, word_set
+from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 from rightcall.lint.schemas import reached
 
 _OPENAI_STRICT: Final = word_set(
@@ -29,7 +29,12 @@ _GEMINI: Final = word_set(
     "patternProperties propertyNames prefixItems contains dependentRequired dependentSchemas "
     "unevaluatedProperties"
 )
+_NOT_IN_GEMINI: Final = _GEMINI | word_set("$ref $defs $schema definitions additionalProperties")
+"""What a definition in Gemini's own shape cannot have; clients that translate others leave it out."""
 _DROPPED: Final = ("pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "format")
+
+
+_GEMINI_ALONE: Final = frozenset(("gemini",))
 
 
 def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[Hit]:
@@ -37,6 +42,8 @@ def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[H
     schema = tool.schema
     if schema is None:
         return
+    if tool.shape == "gemini" and not providers:
+        providers = _GEMINI_ALONE
     every = not providers
     if every or providers & {"openai", "openai-strict", "anthropic", "anthropic-strict"}:
         yield from _top(tool, schema)
@@ -145,9 +152,10 @@ def _refusal(provider: str, problems: list[str]) -> str:
 def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
     """`named`: `--provider` asks for it; otherwise a strict definition is OpenAI's, whose way it is to write `null`
     beside a type."""
+    own = tool.shape == "gemini"
     words = {
         word: names
-        for word, names in _gathered(tool, schema, _GEMINI).items()
+        for word, names in _gathered(tool, schema, _NOT_IN_GEMINI if own else _GEMINI).items()
         if word not in ("allOf", "oneOf") or names != ["the schema"]
     }
     for path, part in reached(schema, tool.schema_path):
@@ -158,6 +166,8 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
             words.setdefault(_ENUM_OF_NUMBERS, []).append(_named(path))
         if isinstance(part.get("type"), list) and (named or not tool.is_strict):
             words.setdefault(_TYPE_AS_LIST, []).append(_named(path))
+        if own and part.get("type") == "string" and part.get("format") not in (None, "date-time", "enum"):
+            words.setdefault(f"the format {quote_text(str(part['format']))}", []).append(_named(path))
     if words:
         told = "; ".join(f"{_keyword(word)} ({join_names(names, 3)})" for word, names in list(words.items())[:3])
         more = f", and {len(words) - 3} more" if len(words) > 3 else ""
@@ -174,7 +184,7 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
         for path, part in reached(schema, tool.schema_path)
         if part.get("type") == "string" and part.get("format") not in (None, "date-time", "enum")
     ]
-    if formats:
+    if formats and not own:
         yield Hit(
             "RC505",
             f"Gemini's `parameters` does not know the format of {join_names(formats)}",
@@ -219,6 +229,8 @@ def _bounds(part: Schema) -> Iterator[str]:
 def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
     known = list(dict.fromkeys(told for part in parts for told in _bounds(part)))
     known += [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
+    if "$ref" in words:
+        known.append("put the referenced schema in its place")
     if "prefixItems" in words:
         known.append("write `items` for `prefixItems`, or make it an object")
     if "allOf" in words:

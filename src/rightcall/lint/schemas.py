@@ -12,7 +12,7 @@ from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
 from rightcall.errors import RightCallError
 from rightcall.gate.repair.words import words_of
-from rightcall.lint.definitions import DEEPEST, Argument, ToolView, follow
+from rightcall.lint.definitions import DEEPEST, TYPES, Argument, ToolView, follow
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
@@ -21,7 +21,6 @@ MOST_BRANCHES: Final = 4
 MANY_CHOICES: Final = 60
 MOST_CHOICES: Final = 100
 MOST_ARGUMENTS: Final = 25
-TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
 FOREIGN: Final = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",

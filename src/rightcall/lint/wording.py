@@ -186,6 +186,7 @@ def _act(tool: ToolView) -> Iterator[Hit]:
     if len(acts) != 1 or not text:
         return
     named = acts.pop()
+    yield from _harmless(tool, named)
     verb = _stem(text[0])
     told = _ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
     sentence = {_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
@@ -199,6 +200,32 @@ def _act(tool: ToolView) -> Iterator[Hit]:
         "RC207", f"the name says {named}, the description begins with {quote_text(text[0])}",
         "correct the description, or rename the tool", tool.at("description"),
     )  # fmt: skip
+
+
+_HARMLESS: Final = re.compile(
+    r"\b(?:is|are|this is) (?:an? )?(?:safe |purely |strictly )*read[- ]only\b|"
+    r"\bread[- ]only (?:operation|call|tool|preview)\b|"
+    r"\b(?:nothing|no data|no (?:rows?|records?|files?))(?: \w+){0,4} (?:is|are|will be|gets?) "
+    r"(?:changed|modified|deleted|removed|written|altered)\b|"
+    r"\bdoes(?: not|n't) (?:change|modify|delete|remove|alter) (?:anything|any data)\b",
+    re.IGNORECASE,
+)
+_UNLESS: Final = re.compile(
+    r"\b(?:dry[ -_]?run|unless|if|when|until|before|by default|otherwise|first)\b", re.IGNORECASE
+)
+
+
+def _harmless(tool: ToolView, named: str) -> Iterator[Hit]:
+    """`delete_rows` that says it is read-only."""
+    text = tool.description[:MOST_TEXT]
+    found = _HARMLESS.search(text) if named == "delete" else None
+    if found is not None and not _UNLESS.search(text):
+        yield Hit(
+            "RC207",
+            f"the name says {named}, the description says {quote_text(found[0])}",
+            "correct the description, or rename the tool",
+            tool.at("description"),
+        )
 
 
 def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
