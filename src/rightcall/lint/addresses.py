@@ -33,6 +33,7 @@ _URL: Final = re.compile(
 _OTHERWISE: Final = re.compile(
     r"\b(?:or|either|and/or|comma|separated|partial|relative|domain|slug|pattern|wildcard|regex|glob|template|placeholder|"
     r"substring|contain\w*|filter\w*|search\w*|match\w*|look ?up|empty|blank|null|usually|typically|namespace|jdbc|"
+    r"(?:should|must) be https?|"
     r"bare|localhost|file|paths?|git|repo\w*|clone|ssh|base|data:|connection|database|endpoint|username|"
     r"alias|identifier|ids?)\b|/\s?(?:name|id|path)\b|<[^>\s]+>|[{*]",
     re.IGNORECASE,

@@ -417,6 +417,8 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
         return []
     if _OTHERS.search(text, end):
         return []
+    if any("(" in one for one in re.findall(QUOTED, listed)):
+        return []  # `'name' or 'count(name)'`: forms
     values = _values(listed)
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
@@ -434,7 +436,8 @@ _PAIR = 2
 
 _NOT_ALL: Final = re.compile(
     r"\b(?:defaults?(?: to| is)?|other (?:values|options)|includ(?:es?|ing))\s*[:=]?\s*$|"
-    r"\bor [`'\"][^`'\"\n]{0,20}[:{*]|\b(?:user|self)-defined\b",
+    r"\bor [`'\"][^`'\"\n]{0,20}[:{*]|\b(?:user|self)-defined\b|\balso (?:accepts?|allows?|supports?|takes?)\s*:?\s*$|"
+    r"\w\($",
     re.IGNORECASE,
 )
 """What comes before a list that is one value, or not all of them."""
@@ -443,6 +446,7 @@ _OTHERS: Final = re.compile(
     r"\b(?:custom|(?<!no )(?<!not use )(?<!any )(?:any other|others?)\b(?![^.\n]{0,40}\b(?:reject|refus|invalid|error|"
     r"fail|forbidden|illegal|not (?:accepted|allowed|supported|valid|permitted)))|also accepts?|and so on|"
     r"case[- ]insensitive|"
+    r"append(?:ing|ed|s)?|prefix(?:ed|ing)?|suffix(?:ed|ing)?|"
     r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,

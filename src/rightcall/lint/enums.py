@@ -63,7 +63,7 @@ _NAMED_LIST = (
     r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*"
     r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
-    r"(?<![\w,])({1}) (?:as|for|with|via|using) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
+    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
 )
 _PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"
 _SORTED: Final = re.compile(
@@ -181,7 +181,8 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
             yield from find_choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
-_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|-|–|→|means|is|for)\s?[A-Za-z]")
+_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|→|(?<=\s)[-–]|[-–](?=\s)|means|is|for)\s?[A-Za-z]")
+_GOES_UP: Final = re.compile(r"\betc\b|\.\.\.|…|\b\d+\+|\b\d+ or (?:more|higher|above|greater)\b", re.IGNORECASE)
 
 
 def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
@@ -190,12 +191,13 @@ def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
     if argument.kind not in ("integer", "number") or bound:
         return
     told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
-    numbers = {int(one) for one in told} if not re.search(r"\betc\b|\.\.\.|…", text) else set[int]()
+    numbers = {int(one) for one in told} if not _GOES_UP.search(text) else set[int]()
     if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
         yield Hit(
             "RC301",
             f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
-            f'add "enum": [{", ".join(dict.fromkeys(told))}], or text values that say what they mean',
+            f'add "enum": [{", ".join(dict.fromkeys(told))}]{_place_of_enum(argument)}, or text values that say what '
+            "they mean",
             argument.path,
         )
 
@@ -244,6 +246,8 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     lowered = {value.lower() for value in values}
     if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
         return
+    if lowered == {*words_of(argument.name)} or ("null" in found and not listed and not is_nullable(argument)):
+        return  # `State/Province/Region` of `state_province_region`; null must stay a value
     if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
         return
     if lowered <= {"true", "false", "yes", "no", "y", "n"}:
@@ -317,7 +321,7 @@ def _place_of_enum(argument: Argument) -> str:
     if argument.kind == "array":
         return " to `items`"
     if "anyOf" in argument.part or "oneOf" in argument.part:
-        return " beside its `type: string`"
+        return f" beside its `type: {argument.kind or 'string'}`"
     return ", with null in it" if is_nullable(argument) else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.definitions import Argument, ToolView, outside_branches
+from rightcall.lint.definitions import Argument, ToolView, effective, outside_branches
 from rightcall.lint.evident import MOST_TEXT, is_evident, is_told_elsewhere
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
 
@@ -36,7 +36,10 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
     bare = [
         one
         for one in tool.arguments
-        if not one.description.strip() and one.name not in told and not _is_told(one, tool, texts)
+        if not one.description.strip()
+        and one.name not in told
+        and not _wraps(one, tool)
+        and not _is_told(one, tool, texts)
     ]
     beside = {outside_branches(one.path) for one in tool.arguments if one.description.strip()}
     bare = [one for one in bare if not _is_page(one) and outside_branches(one.path) not in beside]
@@ -45,7 +48,13 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
     if not tool.ruled:
         spoken = [singular(word) for word in words_of(f"{tool.name} {tool.description[:MOST_TEXT]}")]
         few = len(bare) <= _MANY_BARE
-        plain = {one.path for one in bare if is_told_elsewhere(tool) or (few and is_evident(one, tool, spoken))}
+        described = {one.name for one in tool.arguments if one.description.strip()}
+        plain = {
+            one.path
+            for one in bare
+            if is_told_elsewhere(tool)
+            or (few and (one.name in described or _is_shaped(one, tool) or is_evident(one, tool, spoken)))
+        }
         yield from _without_text([one for one in bare if one.path not in plain])
         yield from _without_text([one for one in bare if one.path in plain], certain=False)
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
@@ -54,6 +63,32 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
             "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
             "move each text to its argument", tool.at("description"),
         )  # fmt: skip
+
+
+def _wraps(argument: Argument, tool: ToolView) -> bool:
+    """Whether it only holds others, each of which is looked at by itself: a `body`, a list of objects."""
+    root = tool.schema or {}
+    inner = effective(argument.item, root) if argument.kind == "array" else argument.schema
+    return bool(as_schema(inner.get("properties")))
+
+
+def _is_shaped(argument: Argument, tool: ToolView) -> bool:
+    """Whether the schema shows what to write: values, a form, an example, a text that is the default."""
+    schema = argument.item if argument.kind == "array" else argument.schema
+    schema = effective(schema, tool.schema or {})
+    branches = [as_schema(one) for word in ("anyOf", "oneOf") for one in as_list(schema.get(word))]
+    if _lists(schema) or (branches and all(one.get("type") == "null" or _lists(one) for one in branches)):
+        return True
+    if not {"format", "pattern", "examples"}.isdisjoint(argument.schema.keys() | schema.keys()):
+        return True
+    default = argument.part.get("default")
+    if isinstance(default, str):
+        return bool(default.strip())
+    return isinstance(default, bool) and argument.kind == "boolean" and re.search(r"[A-Z]{2}", argument.name) is None
+
+
+def _lists(schema: dict[str, Any]) -> bool:
+    return bool(as_list(schema.get("enum"))) or "const" in schema
 
 
 def _without_text(bare: list[Argument], *, certain: bool = True) -> Iterator[Hit]:
@@ -113,9 +148,14 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
         return True
-    if argument.depth and words_of(name)[-1:] and words_of(name)[-1] in _PLAIN:
-        return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
+    last = words_of(name)[-1:]
+    if (
+        argument.depth
+        and last
+        and (last[0] in _PLAIN or (last[0] in _OF_ADDRESS and _ADDRESS.search(" ".join(around))))
+    ):
+        return True
     told = " ".join(around) + (text if len(words_of(name)) > 1 else "")
     if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", told) or _speaks_of(name, text):
         return True
@@ -184,6 +224,8 @@ _FORMED: Final = word_set(
 
 _PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
 """Names inside an object that need no text."""
+_OF_ADDRESS: Final = word_set("street city town state province region zip postal postcode code country county line 1 2")
+_ADDRESS: Final = re.compile(r"\baddress\b", re.IGNORECASE)
 _INSIDE = 3
 
 

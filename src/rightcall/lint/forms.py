@@ -13,7 +13,7 @@ from rightcall.base.text import render_json
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import choices_in, is_example
 from rightcall.lint.definitions import Argument
-from rightcall.lint.findings import Hit, quote_name, quote_text
+from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
 from rightcall.lint.samples import passed_texts, shown_dates, shown_texts
 
 
@@ -139,6 +139,18 @@ def _told_in_words(argument: Argument, text: str) -> str:
     return found[0] if all(sign in one for one in shown_texts(argument, text)) else ""
 
 
+_MAY_BE_BLANK: Final = re.compile(
+    r"\b(?:leave|pass|give|set(?: it)? to|use|send)(?: it| this)?(?: an?)? (?:empty|blank)\b|\bempty string\b|"
+    r"(?<!\w)(?:''|\"\")(?!\w)",
+    re.IGNORECASE,
+)
+"""An empty text is a value too, which no format takes."""
+_FAMILY: Final = re.compile(r"\bISO\b", re.IGNORECASE)
+"""A name for many forms, not one that a pattern could tell: `ISO 8601`."""
+_ZONE_BESIDE: Final = word_set("timezone tz timezoneid")
+_LANGUAGES: Final = word_set("lang language locale hl")
+_COSTLY: Final = re.compile(r"\bsem(?:antic )?ver|\*(?: \*){3}", re.IGNORECASE)
+"""What everybody knows, and whose pattern is long: versions, cron expressions."""
 _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\b", re.IGNORECASE)
 """What follows is said of parts of the value."""
 
@@ -152,6 +164,8 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         yield Hit("RC303", told, _PATTERN_ADVICE, argument.path)
         return
     if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
+        return
+    if _MAY_BE_BLANK.search(text):
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)
@@ -169,11 +183,11 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
             if sized or IS_CASE.search(text[: found.start()]):
                 return
             shown = [one for one in shown_texts(argument, text) if one.lower() != argument.name.lower()]
-            if pattern == "^[A-Z]{2}$" and not {"lang", "language"}.isdisjoint(words_of(f"{argument.name} {found[0]}")):
-                pattern = "^[a-z]{2}$"
+            if not _LANGUAGES.isdisjoint(words_of(f"{argument.name} {found[0]}")) and "[A-Z]{2}" in pattern.upper():
+                pattern = ""  # some need a region: `pt-BR`
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
-            if not shown:
+            if not shown or not _CAPITALS.search(text):
                 pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
@@ -183,10 +197,12 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
                 advice,
                 argument.path,
+                certain=not _COSTLY.search(found[0]),
             )
             return
 
 
+_CAPITALS: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bISO\b|\bIATA\b", re.IGNORECASE)
 _DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
 """What follows is the form of the default alone."""
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"
@@ -200,16 +216,20 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
     values = shown_dates(argument, text) if name in ("date", "date-time") else shown_texts(argument, text)
     if name == "date-time" and _LOCAL_TIME.search(text):
         if not any(fits_format(one, "date") for one in values):
-            yield Hit("RC303", f"only the text gives the form of {shown}: {told}", _PATTERN_ADVICE, argument.path)
+            why = f"only the text gives the form of {shown}: {told}"
+            yield Hit("RC303", why, _PATTERN_ADVICE, argument.path, certain=not _FAMILY.search(found))
         return
     words = {*words_of(argument.name), *words_of(text)}
+    beside = {one.lower().replace("_", "") for one in argument.siblings}
+    if name == "date-time" and not beside.isdisjoint(_ZONE_BESIDE):
+        return  # the zone is an argument of its own
     either = (
         name == "date-time"
         and "RFC" not in found
         and "date" in words
         and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
     )
-    either = either or (name == "date" and found.lower().startswith("date in iso"))
+    either = either or (name == "date" and "YYYY" not in found.upper() and "iso" in found.lower())
     names = ["date", "date-time"] if either else [name]
     if name == "date" and "YYYY" not in found and values and not any(fits_format(one, "date") for one in values):
         names = ["date-time"]

@@ -39,7 +39,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield Hit(
             "RC601",
             f"about {tokens:,} tokens in every request{f', of them {told:,} in the description' if long else ''}",
-            "shorten the description" if long else "shorten it, or split the tool",
+            "shorten the description" if long else "take out arguments and texts that no call needs",
             tool.at("description" if long else "name"),
         )
     elif told > LONG_DESCRIPTION:

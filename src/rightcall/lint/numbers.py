@@ -155,7 +155,18 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
             f"only the text gives the range of {quote_name(argument.name)}",
             f"add {', '.join(missing)}",
             argument.path,
+            certain=not _ADJUSTED.search(text) and not (high is not None and _is_far(argument.kind, high)),
         )
+
+
+_ADJUSTED: Final = re.compile(r"\b(?:coerced|clamped|capped|normali[sz]ed|truncated|rounded|cut off)\b", re.IGNORECASE)
+"""A value outside is taken, and changed."""
+_FAR = 10_000
+
+
+def _is_far(kind: str, high: float) -> bool:
+    """Whether no model gets there: a text of 65,535 characters."""
+    return kind == "string" and high > _FAR
 
 
 def _is_told_apart(argument: Argument, text: str, given: tuple[float | None, ...]) -> bool:
@@ -238,7 +249,7 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
 
 _ADVISES: Final = re.compile(
     r"\b(?:lower|higher|larger|smaller|greater|bigger|typical(?:ly)?|recommended|recommend|suggested?|usual(?:ly)?|common|"
-    r"good|best|ideal(?:ly)?|optimal|normally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    r"good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
 
@@ -246,8 +257,8 @@ _ADVISES: Final = re.compile(
 def _is_advice(text: str, found: re.Match[str]) -> bool:
     """Whether numbers are only said to be good ones, or no bound: `(1-3 recommended)`, `lower values (10-50)`."""
     before = re.split(r"[.;\n]", text[max(0, found.start() - 40) : found.start()])[-1]
-    if re.search(r"\bexceed", before):
-        return True  # a higher one is taken too
+    if re.search(r"\bexceed|[*×+/]\s?\w+\s*(?:must|can|may)?\s*$", before):
+        return True  # a higher one is taken too, or it is one of a product: `page * size must not exceed 1000`
     behind = re.split(r"[.;,\n]", text[found.end() : found.end() + 30])[0]
     return _ADVISES.search(before + " " + behind) is not None
 
@@ -365,6 +376,8 @@ _COUNTED: Final = re.compile(
 """Distances, intervals and waits that are counted, not measured."""
 _NOTHING: Final = re.compile(r"(?!)")
 _ON_IMAGE: Final = re.compile(r"image|picture|photo|pixel|canvas|screenshot|bitmap", re.IGNORECASE)
+_IN_GRID: Final = re.compile(r"\b(?:blocks?|tiles?|voxels?|cells?|minecraft|mobs?)\b", re.IGNORECASE)
+"""A world that has a unit of its own."""
 _CONVENTION: Final = {
     "ttl": re.compile(r"dns|domain|host ?name|zone|\brecords?\b|resolver", re.IGNORECASE),
     "radius": _ON_IMAGE,
@@ -430,7 +443,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     ):
         others = " ".join(argument.siblings).lower()
         spoken = f"{tool.name} {tool.description[:MOST_DESCRIPTION]} {others}"
-        if _CONVENTION.get(words[-1], _NOTHING).search(spoken):
+        if _CONVENTION.get(words[-1], _NOTHING).search(spoken) or (words[-1] in _LENGTHS and _IN_GRID.search(spoken)):
             return
         if _COUNTED.search(f"{argument.name} {text}") or (
             words[-1] in ("interval", "duration") and re.search(r"freq|period|granularity|recurrence", others)

@@ -75,6 +75,10 @@ _HOLDS_TEXT: Final = word_set(
 """Names of values that are text by nature."""
 
 
+_AS_STRING: Final = re.compile(r"\bJSON\.stringify\b|\bJSON-encoded as a string\b", re.IGNORECASE)
+"""The author knows that it is text."""
+_OF_SERVICE: Final = word_set("dsl data sql payload")
+"""What services themselves take as text."""
 _OF_ANSWER: Final = (("fields",), ("include",), ("expand",), ("embed",))
 """What an answer is to hold: services take that in one text."""
 
@@ -89,7 +93,10 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         rf"\W*(?:valid )?(?:JSON[- ](?:encoded |formatted )?{_KIND}|stringified JSON)\b", told, re.IGNORECASE
     )
     if _IN_JSON.search(told) and not _OTHER_JSON.search(told) and (begins or _HOLDS_TEXT.isdisjoint(words[-1:])):
-        return Hit("RC315", f"{name} is JSON as text", "make it an `array` or an `object`", argument.path)
+        meant = _AS_STRING.search(told) is not None or (words[-1:] and words[-1] in _OF_SERVICE)
+        told_kind = re.search(r"\bJSON (object|array)\b", told, re.IGNORECASE)
+        fix = f"make it an `{told_kind[1].lower()}`" if told_kind else "make it an `array` or an `object`"
+        return Hit("RC315", f"{name} is JSON as text", fix, argument.path, certain=not meant)
     found = _SEPARATED.search(told)
     if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words) or words[-1:] in _OF_ANSWER:
         return None

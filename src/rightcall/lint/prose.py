@@ -376,14 +376,18 @@ _TO_CHOOSE: Final = re.compile(
 """`Optional kinds of numbering. Options: …`: to choose from."""
 
 
+_OF_NEED: Final = word_set("required optional mandatory nullable")
+"""An argument that is about what is needed."""
+
+
 def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
-    if tool.is_strict or tool.ruled:
+    if tool.is_strict or tool.ruled or not _OF_NEED.isdisjoint(words_of(argument.name)):
         return
     if argument.required and not is_nullable(argument):
         found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
             r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
             r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
-            r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|\bif omitted\b|"
+            r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|(?<!automatically )(?<!added )\bif omitted\b|"
             r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,
             re.IGNORECASE,

@@ -240,6 +240,11 @@ def _compiles(pattern: str) -> bool:
 COMPOSED: Final = frozenset(("anyOf", "oneOf", "allOf", "$ref", "patternProperties"))
 
 
+def _is_beside(path: Steps) -> bool:
+    """Whether a schema is one of several for the same value, so that another may have the properties."""
+    return path[-1:] in (("not",), ("if",), ("then",), ("else",)) or path[-2:-1] in (("allOf",), ("anyOf",), ("oneOf",))
+
+
 def _part(path: Steps, part: Schema) -> Iterator[Hit]:
     """One schema, by itself."""
     yield from _foreign(path, part)
@@ -258,7 +263,7 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
         for name in as_list(part.get("required"))
         if isinstance(name, str) and name not in as_schema(part.get("properties"))
     ]
-    apart = COMPOSED.isdisjoint(part) and path[-1:] != ("not",) and path[-2:-1] != ("allOf",)
+    apart = COMPOSED.isdisjoint(part) and not _is_beside(path)
     plain = apart and ("properties" in part or kind == "object")
     if unknown and plain:
         yield Hit(
