@@ -149,7 +149,7 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
         return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
-    last = words_of(name)[-1:]
+    last = words_of(name.rstrip("0123456789_"))[-1:]
     if (
         argument.depth
         and last

@@ -85,7 +85,7 @@ def named_steps(path: Steps) -> list[tuple[str, str]]:
     return found
 
 
-_MARKS: Final = re.compile(r"[`*]|(?<!\w)['\"“”‘’]|['\"“”‘’](?!\w)")
+_MARKS: Final = re.compile(r"`|\*(?=\S)|(?<=\S)\*|(?<!\w)['\"“”‘’]|['\"“”‘’](?!\w)")
 
 
 def plain(text: str) -> str:

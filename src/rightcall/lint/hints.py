@@ -25,7 +25,8 @@ _ANY: Final = word_set("execute exec run perform batch bulk manage save sync")
 """Verbs that may do anything with what follows."""
 _DERIVED: Final = word_set(
     "plan preview summary report draft chart diagram graph url link query prompt schema estimate quote signature "
-    "embedding embeddings image snippet template outline config configuration script screenshot snapshot thought text"
+    "embedding embeddings image snippet template outline config configuration script screenshot snapshot thought text "
+    "instructions guide help"
 )
 """What can be made without changing anything."""
 _ASKS: Final = word_set("prompt query request requests question ping echo packet packets probe probes")

@@ -75,7 +75,7 @@ _PUSHES: Final = re.compile(
     r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
-    r"every)(?: of the)?(?: other)? tools?\b(?! in this)"
+    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this|that|which|with)\b)"
     r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
@@ -218,18 +218,28 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
 
 
+_INFORMS: Final = re.compile(
+    r"\bsilently (?:fail|ignore|drop|skip)|\band (?:inform|tell|notify) (?:the )?user\b", re.IGNORECASE
+)
+"""A fact about failures, or what the user is to hear."""
+_IF_ASKED: Final = re.compile(r"[^.]{0,60}\bunless (?:they|the user|he|she|it is) asks?(?:ed)?\b", re.IGNORECASE)
+_NEAR = 100
+
+
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = next(
         (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
         None,
     )
     orders = orders or _ELSEWHERE.search(text) or find_order(text)
-    if orders is not None:
+    if orders is not None and not _INFORMS.search(orders[0]):
+        behind = text[orders.end() : orders.end() + _NEAR].split("\n")[0]
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0].lstrip('.!?:;,( '))}",
             "remove it; if the server is not yours, do not use it",
             path,
+            certain=_IF_ASKED.match(behind) is None,
         )
     found = _PUSHES.search(text) or PRECEDES.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)
@@ -246,7 +256,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             "remove it; if the server is not yours, do not use it",
             path,
         )
-    elif asks := wants_conversation(tool, path, text):
+    elif "outputSchema" not in path and (asks := wants_conversation(tool, path, text)):
         yield Hit(
             "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
@@ -292,7 +302,9 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     `instructions`: nothing is hidden there."""
     tag, label = found[1], found[2]
     if tag:
-        return tag.lower() in ends and not (tag.lower().startswith("instruction") and len(ends) > 2)
+        return tag.lower() in ends and not (
+            tag.lower().startswith("instruction") and (len(ends) > 2 or found.start() == 0)
+        )
     if label:
         orders = re.match(r"\s*(?:you|ignore|never|always|do not)\b", text[found.end() :], re.IGNORECASE)
         return (label.isupper() or orders is not None) and found.start() > 0
@@ -300,7 +312,7 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     if found[0] == "<!--":
         body = behind.split("-->", 1)[0]
         quoted = text[found.start() - 1 : found.start()] in ("`", "'", '"')
-        return len(body) == _HIDDEN_AFTER or (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
+        return "-->" in behind and (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
     if "color:" in found[0].lower():
         attributes, _, body = behind.partition(">")
         return len(attributes) == _HIDDEN_AFTER or len(body.split("<", 1)[0].split()) > 2

@@ -266,10 +266,15 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         )
         return
     told = rf"\n[ \t]*(?:[-*] )?{re.escape(name)}\b|(?<!\w){re.escape(name)}[=:]|`{re.escape(name)}`"
-    described = len(argument.description.split()) > 1 or re.search(told, tool.description) is not None
+    letters = argument.description.strip()
+    described = (
+        len(letters.split()) > 1
+        or (not letters.isascii() and len(letters) > 1)
+        or re.search(told, tool.description) is not None
+    )
     unnamed = _is_unnamed(argument)
     if (unnamed or says_nothing(name) or _EMPTY.fullmatch(name.lower())) and name.isascii():
-        lone = name.lower() in _COORDINATES and len(argument.siblings) > 1
+        lone = re.sub(r"[12]$", "", name.lower()) in _COORDINATES and len(argument.siblings) > 1
         inside = (argument.depth > 0 or len(argument.siblings) > 1) and name.lower() in (
             "value", "input", "string", "field",
         )  # fmt: skip
@@ -306,7 +311,16 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"models write {quote_name(name)} out: {quote_name(long)}",
             f"rename it to {quote_name(long)}",
             argument.path,
+            certain=not _is_spelt_out(name, long, told_of),
         )
+
+
+def _is_spelt_out(name: str, long: str, told: Sequence[str]) -> bool:
+    """Whether the text has the long word and the rest of the name are words: `dept_ids`, IDs of the departments."""
+    short, words = words_of(name), [singular(word) for word in words_of(long)]
+    added = [word for word in words if word not in map(singular, short)]
+    rest = [word for word in short if singular(word) in words]
+    return len(short) > 1 and all(map(is_word, map(singular, rest))) and {*added} <= {*map(singular, told)}
 
 
 def _is_unnamed(argument: Argument) -> bool:
@@ -408,8 +422,8 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
     for one, other in combinations(named, 2):
         why = resemblance(one.name, other.name) or _overlap(one, other)
-        if why is not None and not (why in _OF_MEANING and _tells_apart(one, other)):
-            found.setdefault((why, why != _OF_NUMBER or not _picks_one(one, other)), []).append((one, other))
+        if why is not None and not (why not in _OF_STYLE and _tells_apart(one, other, why)):
+            found.setdefault((why, why in _OF_STYLE or _take_alike(one, other, why)), []).append((one, other))
     remedy = "name the difference, or make one tool of both"
     for (why, certain), pairs in found.items():
         if len(pairs) > _MOST_TOLD:
@@ -426,17 +440,16 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 _OF_NUMBER: Final = "differ only in singular and plural"
 
 
-def _picks_one(one: ToolView, other: ToolView) -> bool:
-    """Whether two tools read one and all of a kind, as everybody calls them: `get_order`, which needs an id, beside
-    `get_orders`."""
-    single, several = (
-        {argument.name for argument in tool.top if argument.required}
-        for tool in sorted((one, other), key=lambda tool: len(tool.name))
-    )
-    return several < single and not _READS.isdisjoint(words_of(one.name))
+_OF_STYLE: Final = ("differ only in style", "look the same", "have the same words in another order")
+_FATAL: Final = word_set("delete remove erase destroy drop purge wipe cancel archive")
 
 
-_READS: Final = word_set("get read fetch show view retrieve")
+def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
+    """Whether two tools need the same arguments, so that nothing but the name tells which is meant: `get_order`, which
+    needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
+    mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
+    alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    return alike or not _FATAL.isdisjoint(words_of(one.name))
 
 
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions")
@@ -445,11 +458,12 @@ _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by the
 _UNLIKE: Final = re.compile(r"\b(?:without|only|but not|rather than|instead of|unlike)\b", re.IGNORECASE)
 
 
-def _tells_apart(one: ToolView, other: ToolView) -> bool:
+def _tells_apart(one: ToolView, other: ToolView, why: str) -> bool:
     """Whether the description of one says when to take the other: `For a few words use edit_poem instead`."""
     texts = ((one.description, other.name), (other.description, one.name))
     return any(
-        _UNLIKE.search(text.split(". ", 1)[0]) or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+        (why in _OF_MEANING and _UNLIKE.search(text.split(". ", 1)[0]))
+        or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
         for text, name in texts
     )
 

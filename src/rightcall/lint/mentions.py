@@ -125,7 +125,11 @@ def _is_open(argument: Argument) -> bool:
 
 def _mentioned(text: str) -> list[str]:
     """The names that a text uses as those of arguments: called so, or set to a value."""
-    called = [(found[0].lower(), found[1] or found[2]) for found in _MENTION.finditer(text[:MOST_TEXT])]
+    called = [
+        (found[0].lower(), found[1] or found[2])
+        for found in _MENTION.finditer(text[:MOST_TEXT])
+        if not _OF_ADDRESS.search(_sentence(text, found))
+    ]
     loose = ("option", "flag")
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     unmarked = plain(text[:MOST_TEXT])
@@ -138,6 +142,10 @@ def _mentioned(text: str) -> list[str]:
     return named + [
         found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
     ]
+
+
+_OF_ADDRESS: Final = re.compile(r"\b(?:callback|redirect|query string|URLs?)\b", re.IGNORECASE)
+"""A sentence about the parameters of an address."""
 
 
 def _is_value(name: str, text: str) -> bool:
@@ -156,7 +164,8 @@ _OF_RESULT: Final = re.compile(
     r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|"
     r"comes? from|taken from|from the|scopes?|permissions?|privileges?|roles?|extensions?|plugins?|packages?|modules?|"
     r"install\w*|settings?|env|environment|config\w*|server|headers?|fields?|columns?|propert(?:y|ies)|keys?|blocks?|"
-    r"objects?|entity|entities|attributes?|flags?|instead of|e\.g|for example|example|such as|like)\b",
+    r"objects?|entity|entities|attributes?|flags?|internal(?:ly)?|present|instead of|"
+    r"e\.g|for example|example|such as|like)\b",
     re.IGNORECASE,
 )
 """A sentence about something else than arguments: fields of a result, settings of a server, parts of a value."""
@@ -185,7 +194,7 @@ def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
 
 _GIVES: Final = re.compile(
     r"(?<!annotated )(?<!marked )(?<!flagged )(?<!tagged )(?<!labelled )(?<!labeled )"
-    r"\b(?:set|pass|use|specify|provide|add|with)\s+[`'\"]?$",
+    r"(?:\b(?:set|pass|use|specify|provide|add)|(?:^|[.;,:(]\s{0,2})with)\s+[`'\"]?$",
     re.IGNORECASE,
 )
 _SETTING: Final = re.compile(
@@ -237,6 +246,8 @@ _OF_CODE: Final = re.compile(
     r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API)s?\b"
 )
 """The text says that it is none."""
+_OWN: Final = re.compile(r"(?<=\w)[`'\"]{0,1}['’]s\b")
+"""`` `get_page`'s ``"""
 _CAMEL: Final = re.compile(r"[a-z][A-Z]")
 _MOST_PIECES = 40
 
@@ -252,7 +263,8 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
         names: list[str] = []
         place = tool.at("description")
         for path, text in prose_of(tool):
-            for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(plain(text[:MOST_TEXT]))):
+            unmarked = plain(_OWN.sub(" ", text[:MOST_TEXT]))
+            for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(unmarked)):
                 name = next(one for one in found.groups() if one)
                 told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
                 told = told and (is_camel or not _CAMEL.search(name))  # else a function of a library

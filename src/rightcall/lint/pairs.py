@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Final
@@ -232,10 +233,16 @@ def _are_two(name: str, usual: str) -> bool:
     return opposed(name, usual) or sided or same_head or number or not _DOES.isdisjoint({*mine} ^ {*theirs})
 
 
+_PAGERS: Final = word_set("cursor offset page pagetoken pagenum pagenumber after before start skip")
+_COUNTED: Final = word_set("limit size pagesize perpage count max maxresults first top take rows num results")
+
+
 def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
+    pagers = [{joined(argument.name) for argument in one.top} & _PAGERS for one in (tool, other)]
+    pages = {joined(name), joined(usual)} <= _COUNTED and pagers[0] != pagers[1]  # `limit` goes with a cursor
     return Hit(
         "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
-        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name),
+        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name), certain=not pages,
     )  # fmt: skip
 
 
@@ -325,11 +332,17 @@ def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
     return [one for one in tool.top if style.fullmatch(one.name)]
 
 
+_SEVERAL = 3
+"""Tools from which on a name, or a mix of styles, is that of the service behind: what it fixes, nobody renames here."""
+
+
 def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
     """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
     has one."""
     camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
     snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
+    uses = Counter(one.name for tool in tools for one in tool.top)
+    mixed = sum(bool(_in_style(tool, _CAMEL) and _in_style(tool, _SNAKE)) for tool in tools)
     for tool in tools:
         camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
         if camel and snake:
@@ -337,7 +350,8 @@ def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[
             few, many = (snake, camel) if wins else (camel, snake)
             names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
             remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
-            yield tool, Hit("RC120", names, remedy, few[0].path), few
+            usual = mixed >= _SEVERAL or any(uses[one.name] >= _SEVERAL for one in few)
+            yield tool, Hit("RC120", names, remedy, few[0].path, certain=not usual), few
 
 
 def find_spellings(
@@ -368,14 +382,14 @@ def find_spellings(
                 f"{join_names(tool.name for tool in usual[1])}",
                 f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
                 (*users[0].schema_path, "properties", name),
-                certain=style_of(name) == style_of(usual[0]) or not all(_is_even(tool, name) for tool in users),
+                certain=style_of(name) == style_of(usual[0]) or not any(_is_even(tool, name) for tool in users),
             )  # fmt: skip
 
 
 def _is_even(tool: ToolView, name: str) -> bool:
     """Whether the tool writes its other arguments in the style of this one, so that another would stand out."""
     styles = [style_of(one.name) for one in tool.top if one.name != name and style_of(one.name)]
-    return len(styles) > 1 and {*styles} == {style_of(name)}
+    return {*styles} == {style_of(name)}
 
 
 def style_of(name: str) -> str:
