@@ -189,9 +189,20 @@ def test_one_and_all_of_a_kind_are_told_apart_by_what_they_need() -> None:
     listing = tool("get_barges", owner=text)
     found = findings_of(single, listing, notes=True)
     assert [severity_of(one) for one in found if one.rule == "RC101"] == ["note"]
-    listing["inputSchema"]["required"] = ["owner"]
+    listing["inputSchema"]["properties"] = {"barge": text}
+    listing["inputSchema"]["required"] = ["barge"]
     found = findings_of(single, listing, notes=True)
     assert [severity_of(one) for one in found if one.rule == "RC101"] == ["warning"]
+
+
+def test_what_deletes_one_is_not_to_be_taken_for_what_deletes_all() -> None:
+    text = {"type": "string", "description": "Which one, as the office calls it"}
+    single, several = tool("sink_barge", barge=text), tool("sink_barges", canal=text)
+    single["inputSchema"]["required"], several["inputSchema"]["required"] = ["barge"], ["canal"]
+    assert "RC101" not in {one.rule for one in findings_of(single, several)}
+    for one in (single, several):
+        one["name"] = one["name"].replace("sink", "delete")
+    assert "RC101" in {one.rule for one in findings_of(single, several)}
 
 
 def test_an_array_inside_of_an_array_is_told_as_its_item() -> None:

@@ -272,7 +272,7 @@ def test_a_keyword_in_several_arguments_is_one_claim() -> None:
         ("search_routes", "search_phrase", {"type": "string"}, ["note"]),
         ("set_bridge", "uuid", {"type": "string"}, ["note"]),
         ("get_upcoming", "days_ahead", {"type": "integer"}, ["note"]),
-        ("set_heating", "mode", {"type": "string", "enum": ["eco", "full"]}, ["warning"]),
+        ("set_heating", "mode", {"type": "string", "enum": ["eco", "full"]}, ["note"]),
         ("charge_card", "amount", {"type": "number"}, ["warning"]),
         ("search_notes", "notebook_id", {"type": "string"}, ["warning"]),
         ("get_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["note"]),

@@ -79,5 +79,9 @@ def shown_numbers(argument: Argument, text: str) -> list[float]:
         float(one) for one in given_values(argument) if isinstance(one, (int, float)) and not isinstance(one, bool)
     ]
     for behind in _SHOWN.finditer(text):
-        found += [float(one) for one in re.findall(r"[^\s,;()'\"`/]+", behind[1]) if _NUMBER.fullmatch(one.rstrip("."))]
+        found += [
+            float(one.rstrip("."))
+            for one in re.findall(r"[^\s,;()'\"`/]+", behind[1])
+            if _NUMBER.fullmatch(one.rstrip("."))
+        ]
     return found + [float(one[1] or one[2]) for one in _SPECIAL.finditer(text)]
