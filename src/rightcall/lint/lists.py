@@ -11,7 +11,7 @@ from rightcall.base.text import estimate
 from rightcall.lint.definitions import Document, ToolView
 from rightcall.lint.findings import Hit, join_names, quote_text
 
-DEAR_TOOL: Final = 1_500
+DEAR_TOOL: Final = 2_000
 """Tokens of one definition from which on it is told."""
 LARGE_TOOL: Final = 600
 DEAR_LIST: Final = 20_000
@@ -20,7 +20,7 @@ VERY_MANY_TOOLS: Final = 80
 MOST_TOOLS: Final = 128
 LONG_DESCRIPTION: Final = 800
 """Tokens of the description of a tool from which on it is told."""
-_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 150
+_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
 """Tools that share a text, its tokens, and what it costs to repeat it, from which on it is told."""
 
 
@@ -66,7 +66,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         )
     if len(tools) > MOST_TOOLS:
         yield None, Hit("RC603", f"{len(tools)} tools; OpenAI takes {MOST_TOOLS}", "offer fewer tools")
-    elif len(tools) > VERY_MANY_TOOLS:
+    elif len(tools) > VERY_MANY_TOOLS and tokens <= DEAR_LIST:
         yield None, Hit("RC607", f"{len(tools)} tools in one list", "offer fewer tools, or group them into servers")
     elif len(tools) > MANY_TOOLS:
         yield None, Hit("RC604", f"{len(tools)} tools in one list", "offer fewer tools, or group them into servers")
