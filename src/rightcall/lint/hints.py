@@ -271,6 +271,13 @@ _OF_ITSELF: Final = re.compile(
 """What becomes of the tool: `This tool will be removed in version 2`."""
 
 
+_LETTERS: Final = re.compile(
+    r"\b(?:e-?mails?|messages?|mails?|notifications?|sms|letters?|invitations?|invites?|alerts?|reminders?|invoices?|"
+    r"parcels?|orders?|requests?|copies|copy)\b",
+    re.IGNORECASE,
+)
+
+
 def _changed_by_text(text: str) -> str:
     """What a text says in passing that its tool does to things; empty where nothing, or where it denies it. Of a tool
     that begins with reading, only what it does itself counts: `Returns the counter and sets it to zero`."""
@@ -283,6 +290,8 @@ def _changed_by_text(text: str) -> str:
         found = _CHANGES_THEM.search(sentence)
         if found is None or _IF_AT_ALL.search(sentence[: found.start()]):
             found = None if reads or _IF_AT_ALL.search(sentence) else _IS_CHANGED.search(sentence)
+        if found is not None and found[0].endswith("sent") and not _LETTERS.search(sentence[: found.end()]):
+            found = None  # `values are sent as given`
         if found is not None and not _OF_RESULT.search(sentence):
             return sentence[max(0, found.start() - 24) : found.end()].split(" ", found.start() > 24)[-1]
     return ""

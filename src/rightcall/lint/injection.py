@@ -222,8 +222,20 @@ _INFORMS: Final = re.compile(
     r"\bsilently (?:fail|ignore|drop|skip)|\band (?:inform|tell|notify) (?:the )?user\b", re.IGNORECASE
 )
 """A fact about failures, or what the user is to hear."""
-_IF_ASKED: Final = re.compile(r"[^.]{0,60}\bunless (?:they|the user|he|she|it is) asks?(?:ed)?\b", re.IGNORECASE)
+_IN_CASE: Final = re.compile(
+    r"[^.]{0,60}\b(?:unless|until) |\s*as (?:an? )?\w|\s*is \w+ing\b|[^.]{0,40} (?:when|while|if) `", re.IGNORECASE
+)
+"""What is said of one case, of a wrong name for something, or of what such a deed would be."""
+_CREDENTIAL: Final = re.compile(r"\b(?:credential|token|password|secret key|API key)s?\b", re.IGNORECASE)
+_SECRET: Final = re.compile(r"keep (?:it|this|them) (?:secret|private|confidential|safe)", re.IGNORECASE)
 _NEAR = 100
+
+
+def _guards_a_secret(text: str, order: re.Match[str]) -> bool:
+    """`It is a bearer credential: keep it secret.`"""
+    return _SECRET.fullmatch(order[0].strip()) is not None and bool(
+        _CREDENTIAL.search(text[max(0, order.start() - _NEAR) : order.start()])
+    )
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
@@ -239,7 +251,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             f"an order to the model: {quote_text(orders[0].lstrip('.!?:;,( '))}",
             "remove it; if the server is not yours, do not use it",
             path,
-            certain=_IF_ASKED.match(behind) is None,
+            certain=_IN_CASE.match(behind) is None and not _guards_a_secret(text, orders),
         )
     found = _PUSHES.search(text) or PRECEDES.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)

@@ -192,6 +192,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
     apart = apart or any({*map(singular, mine)} ^ {*map(singular, theirs)} == {"value", kind} for kind in _HAS_VALUE)
+    apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
     if alike and _one_meaning(left, right):
@@ -199,6 +200,8 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     return None
 
 
+_BELONGS: Final = word_set("our your my their value parameters params options")
+"""Whose it is, or what belongs to the other: `axis` and `axis_value`."""
 _HAS_VALUE: Final = word_set(
     "field key name attribute variable var parameter param property column dimension metric tag label type"
 )

@@ -215,7 +215,7 @@ _FIELD = (
 _VERBED = (
     r"(?:(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
     r"prepare|cancel|submit|upload|download|generate|send|make|verify|publish|approve|reject|register|refresh)"
-    rf"{_SNAKE_OR_CAMEL}|"
+    rf"(?!_{_FIELD}(?!_)){_SNAKE_OR_CAMEL}|"
     r"(?:query|read|open|start|check|show|book|hold|run|pay|refund|close|lock|unlock|reserve|confirm|charge|view|export|"
     r"import|sync|stop|save|load|move|copy|convert|assign|transfer|inspect|browse|select|retry|restart|deploy|execute|"
     rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b(?![(/.=+-]\w|\(|=)"

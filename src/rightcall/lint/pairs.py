@@ -240,9 +240,13 @@ _COUNTED: Final = word_set("limit size pagesize perpage count max maxresults fir
 def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
     pagers = [{joined(argument.name) for argument in one.top} & _PAGERS for one in (tool, other)]
     pages = {joined(name), joined(usual)} <= _COUNTED and pagers[0] != pagers[1]  # `limit` goes with a cursor
+    shorter, longer = sorted((words_of(name), words_of(usual)), key=len)
+    ends = longer != shorter and longer[-len(shorter) :] == shorter
+    says_more = ends and shorter != ("id",) and longer[0] not in _OF_FILES  # `from_path` and `path`
+    certain = not pages and not says_more
     return Hit(
         "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
-        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name), certain=not pages,
+        f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name), certain=certain,
     )  # fmt: skip
 
 
