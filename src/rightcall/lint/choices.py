@@ -102,6 +102,11 @@ _ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.
 """Before a bracket: it tells of one of two kinds of values, as in `cron expression or keyword (daily, weekly)`."""
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
+_FOREIGN_EXAMPLE: Final = re.compile(
+    r"예\s?[:)]|예시|例|z\.\s?B\.|p\.\s?ej\.|\b(?:par ex|por ejemplo|ejemplos?|exemples?|exemplos?|esempio|Beispiele?|bijv)\b|"
+    r"\b(?:np|pl)\.|например|напр\.|пример",
+    re.IGNORECASE,
+)
 _EXAMPLE: Final = re.compile(
     r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|"
     r"usual|(?:good|bad)(?=\s*(?::|values?\b|choices?\b|options?\b|ones?\b|names?\b|quer|search))|similar to|sample|"
@@ -458,7 +463,9 @@ def is_example(text: str, at: int) -> bool:
     before = text[max(0, at - 160) : at]
     sentence = re.split(r"(?<![ei]\.g)(?<!\be)\.\s+(?=[A-Z])|[;\n]|\)\s*\.", before)[-1]
     return (
-        _EXAMPLE.search(sentence) is not None or re.search(r"\bexamples?\b\s*:", text[:at], re.IGNORECASE) is not None
+        _EXAMPLE.search(sentence) is not None
+        or _FOREIGN_EXAMPLE.search(sentence) is not None
+        or re.search(r"\bexamples?\b\s*:", text[:at], re.IGNORECASE) is not None
     )
 
 

@@ -196,8 +196,7 @@ def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
         yield Hit(
             "RC301",
             f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
-            f'add "enum": [{", ".join(dict.fromkeys(told))}]{_place_of_enum(argument)}, or text values that say what '
-            "they mean",
+            f'add "minimum": {min(numbers)}, "maximum": {max(numbers)}, or take text values that say what they mean',
             argument.path,
         )
 
@@ -256,6 +255,8 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
+        if _is_longer_elsewhere(text, lowered):
+            return
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
         if (
@@ -291,6 +292,18 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
                 "make them the same",
                 argument.path,
             )
+
+
+_OF_ARGUMENT: Final = re.compile(r"^$|\b(?:default|optional|required|mandatory|nullable|null|none)\b")
+
+
+def _is_longer_elsewhere(text: str, lowered: set[str]) -> bool:
+    """Whether a bracket of the same text lists some of the values together with others."""
+    for inside in re.findall(r"\(([^()\n]{5,200})\)", text):
+        listed = {one.strip("`'\" ").lower() for one in re.split(r",|\bor\b|\band\b", inside)}
+        if len(listed & lowered) > 1 and any(not _OF_ARGUMENT.search(one) for one in listed - lowered):
+            return True
+    return False
 
 
 def _strange_use(argument: Argument, text: str, listed: list[Any], tool: ToolView) -> Iterator[Hit]:

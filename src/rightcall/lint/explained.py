@@ -131,7 +131,9 @@ def _full_name(argument: Argument) -> str:
     return ".".join(name for keyword, name in named_steps(argument.path) if keyword == "properties")
 
 
-_OF_SCHEMA: Final = frozenset(("type", "properties", "required", "items", "additionalProperties", "enum"))
+_OF_SCHEMA: Final = frozenset(
+    ("type", "properties", "required", "items", "additionalProperties", "enum", "pattern", "minimum", "maximum")
+)
 """Of a JSON Schema that an argument takes."""
 
 
@@ -161,7 +163,11 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         return True
     if argument.depth == 0 and _is_passed(argument, tool):
         return True
-    if argument.depth and name in _OF_SCHEMA and re.search(r"\bschema\b", " ".join(around), re.IGNORECASE):
+    if (
+        argument.depth
+        and name in _OF_SCHEMA
+        and re.search(r"\b(?:schema|validation|rules)\b", " ".join(around), re.IGNORECASE)
+    ):
         return True
     if re.search(rf"\b(?:{re.escape(name)}/\w+|\w+/{re.escape(name)})\b", text):
         return True  # `optional start/end`
@@ -222,7 +228,9 @@ _FORMED: Final = word_set(
 """Words in names of values whose form or unit a model cannot guess."""
 
 
-_PLAIN: Final = word_set("latitude longitude lat lng lon top right bottom left width height x y z")
+_PLAIN: Final = word_set(
+    "year month day hour minute second latitude longitude lat lng lon top right bottom left width height x y z"
+)
 """Names inside an object that need no text."""
 _OF_ADDRESS: Final = word_set("street city town state province region zip postal postcode code country county line 1 2")
 _ADDRESS: Final = re.compile(r"\baddress\b", re.IGNORECASE)

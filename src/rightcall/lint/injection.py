@@ -219,7 +219,7 @@ _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.
 
 
 _INFORMS: Final = re.compile(
-    r"\bsilently (?:fail|ignore|drop|skip)|\band (?:inform|tell|notify) (?:the )?user\b", re.IGNORECASE
+    r"\bsilently (?:fail|ignore|drop|skip|be )|\band (?:inform|tell|notify) (?:the )?user\b", re.IGNORECASE
 )
 """A fact about failures, or what the user is to hear."""
 _IN_CASE: Final = re.compile(

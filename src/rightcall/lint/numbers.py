@@ -78,7 +78,7 @@ _BETWEEN_WORDS: Final = re.compile(
 _MEANING: Final = re.compile(r"(?<=\d)\s?\((?![^()]*\d)[^()\n]{1,60}\)(?=\s?(?:to|and|through|up to|-|–|\.\.|[.,;]|$))")
 """`0 (off) to 100 (full)`: what a number means."""
 _LEGEND: Final = re.compile(
-    r"(?<![\w.])(\d{1,6})\s?=\s?[A-Za-z][\w -]{1,30}?(?:…|\.\.\.|\.\.|,|;| to| and|[ -]{2,3})\s*"
+    r"(?<![\w.])(\d{1,6})\s?=\s?[A-Za-z][\w -]{1,30}?(…|\.\.\.|\.\.|,|;| to| and|[ -]{2,3})\s*"
     r"(\d{1,6})\s?=\s?(?=[A-Za-z])"
 )
 _EXPLAINED: Final = re.compile(r"\d\s?=\s?[A-Za-z]")
@@ -101,11 +101,12 @@ def _flat(text: str) -> str:
 
 def _from_legend(found: re.Match[str]) -> str:
     """`0 = off … 100 = full` is a range, `0 = off, 1 = on` a list."""
-    apart = int(found[2]) - int(found[1])
-    return f"from {found[1]} to {found[2]} " if apart > _LEAST_SPAN else found[0]
+    apart = int(found[3]) - int(found[1])
+    least = _LEAST_SPAN if found[2].strip() not in (",", ";", "and") else _LEAST_LISTED
+    return f"from {found[1]} to {found[3]} " if apart > least else found[0]
 
 
-_LEAST_SPAN = 2
+_LEAST_SPAN, _LEAST_LISTED = 2, 8
 
 
 def _in_digits(found: re.Match[str]) -> str:

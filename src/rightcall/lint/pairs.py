@@ -332,8 +332,15 @@ _CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
 _SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
 
+_OPERATOR: Final = re.compile(
+    r"(?<=[a-zA-Z])_(?:in|not|not_in|eq|ne|gte?|lte?|greater|lesser|like|i?contains|i?exact|starts_?with|ends_?with|"
+    r"between)$"
+)
+"""`startDate_greater`: an operator behind the name of a field."""
+
+
 def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
-    return [one for one in tool.top if style.fullmatch(one.name)]
+    return [one for one in tool.top if style.fullmatch(_OPERATOR.sub("", one.name))]
 
 
 _SEVERAL = 3

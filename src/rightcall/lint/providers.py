@@ -228,7 +228,16 @@ def _bounds(part: Schema) -> Iterator[str]:
 
 def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
     known = list(dict.fromkeys(told for part in parts for told in _bounds(part)))
-    known += [f"write {_INSTEAD[word]} for {_keyword(word)}" for word in words if word in _INSTEAD]
+    plain = any("const" in part and not isinstance(part["const"], str) for part in parts)
+    known += [
+        f"write {_INSTEAD[word]} for {_keyword(word)}"
+        for word in words
+        if word in _INSTEAD and not (word == "const" and plain)
+    ]
+    if "const" in words and plain:
+        known.append("leave `const` out, and say the value in the description")
+    if "propertyNames" in words:
+        known.append("leave `propertyNames` out")
     if "$ref" in words:
         known.append("put the referenced schema in its place")
     if "prefixItems" in words:

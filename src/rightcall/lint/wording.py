@@ -273,6 +273,7 @@ def _stem(word: str) -> str:
 
 def _copied(tool: ToolView) -> Iterator[Hit]:
     seen: dict[tuple[object, str], Argument] = {}
+    shown: set[str] = set()
     for argument in tool.arguments:
         text = " ".join(argument.description.split()).lower() if "description" in argument.part else ""
         first = seen.setdefault((argument.path[:-1], text), argument)
@@ -281,7 +282,9 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
             and len(text) > 11
             and len(re.findall(r"[a-z]+", text)) > 2
             and not _is_pair(first, argument)
+            and text not in shown
         ):
+            shown.add(text)
             yield Hit(
                 "RC206", f"{quote_name(first.name)} and {quote_name(argument.name)} have the same description: "
                          f"{quote_text(argument.description)}",
@@ -300,6 +303,7 @@ def _is_pair(one: Argument, other: Argument) -> bool:
 _NUMBERED: Final = re.compile(r"(?![xyz])[a-z]{1,2}_?\d$", re.IGNORECASE)
 """`t1`: nothing but the text could tell it from `t2`."""
 _COUNTS_UP: Final = word_set("other another second first one two the a an of id number 1 2")
+_ORDINAL: Final = word_set("second secondary additional another other 2nd")
 _MORE_OF: Final = word_set("address line street phone email mail city x y z")
 
 
@@ -312,7 +316,8 @@ def _second(tool: ToolView) -> Iterator[Hit]:
         if one is None or name == other.name or one.kind != other.kind or not _MORE_OF.isdisjoint(words_of(name)):
             continue
         mine, theirs = ({*_telling(text)} - _COUNTS_UP for text in (one.description, other.description))
-        if mine == theirs and one.description and other.description and len(mine) < 6:
+        apart = not _ORDINAL.isdisjoint(words_of(other.description)) and len(mine) > 1
+        if mine == theirs and one.description and other.description and len(mine) < 6 and not apart:
             told = f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone"
             yield Hit("RC206", f"{told}: {quote_text(other.description)}", "say what each of them is for", other.path)
 
