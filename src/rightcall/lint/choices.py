@@ -103,7 +103,8 @@ _ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.
 _AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
 _WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
 _FOREIGN_EXAMPLE: Final = re.compile(
-    r"예\s?[:)]|예시|例|z\.\s?B\.|p\.\s?ej\.|\b(?:par ex|por ejemplo|ejemplos?|exemples?|exemplos?|esempio|Beispiele?|bijv)\b|"
+    r"예\s?[:)]|예시|例|z\.\s?B\.|p\.\s?ej\.|"
+    r"\b(?:par ex|por ejemplo|ejemplos?|exemples?|exemplos?|esempio|Beispiele?|bijv)\b|"
     r"\b(?:np|pl)\.|например|напр\.|пример",
     re.IGNORECASE,
 )

@@ -300,7 +300,7 @@ _OF_ARGUMENT: Final = re.compile(r"^$|\b(?:default|optional|required|mandatory|n
 def _is_longer_elsewhere(text: str, lowered: set[str]) -> bool:
     """Whether a bracket of the same text lists some of the values together with others."""
     for inside in re.findall(r"\(([^()\n]{5,200})\)", text):
-        listed = {one.strip("`'\" ").lower() for one in re.split(r",|\bor\b|\band\b", inside)}
+        listed = {one.strip("`'\" ").lower() for one in re.split(r"[,|/]|\bor\b|\band\b", inside.rpartition(":")[2])}
         if len(listed & lowered) > 1 and any(not _OF_ARGUMENT.search(one) for one in listed - lowered):
             return True
     return False

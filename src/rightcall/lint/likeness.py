@@ -426,7 +426,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
     for one, other in combinations(named, 2):
         why = resemblance(one.name, other.name) or _overlap(one, other)
         if why is not None and not (why not in _OF_STYLE and _tells_apart(one, other, why)):
-            found.setdefault((why, why in _OF_STYLE[:2] or _take_alike(one, other, why)), []).append((one, other))
+            found.setdefault((why, why in _OF_STYLE or _take_alike(one, other, why)), []).append((one, other))
     remedy = "name the difference, or make one tool of both"
     for (why, certain), pairs in found.items():
         if len(pairs) > _MOST_TOLD:
