@@ -388,6 +388,8 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
         else:
             values = _checked(text, found.start(3), found.end(3), found[3], lead=True, sure=True)
         sure = found[1] is not None
+        if re.match(r"\s*(?:[|,/]|or\b)", text[found.end() :]):
+            continue  # the list goes on in the next line
         if len(values) > 1 and _are_values(values) and (sure or "|" in found[3] or words[-1] in CHOSEN):
             yield words, sure, values
 
@@ -430,14 +432,19 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
         return []  # of one part of the value, open, or forms
     rest = re.split(r"\.\s|\n", text[end:], maxsplit=1)[0]
-    if "etc" in values or any(one[1:-1] not in values for one in re.findall(QUOTED, rest)):
+    if not _GO_ON.isdisjoint(value.lower() for value in values) or any(
+        one[1:-1] not in values for one in re.findall(QUOTED, rest)
+    ):
         return []  # 'a' or 'b' for lines, 'c' for bars
     bare = not sure and re.match(QUOTED, listed) is None
     filler = _FILLER - {"all", "any"} if len(values) > _PAIR else _FILLER
-    return values if _are_values(values) and not (bare and any(value.lower() in filler for value in values)) else []
+    codes = all(map(str.isupper, values))  # `A / AA / AAA`
+    said = bare and not codes and any(value.lower() in filler for value in values)
+    return values if _are_values(values) and not said else []
 
 
 _PAIR = 2
+_GO_ON: Final = word_set("etc more others other")
 
 
 _NOT_ALL: Final = re.compile(

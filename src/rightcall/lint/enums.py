@@ -63,7 +63,8 @@ _NAMED_LIST = (
     r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*"
     r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
-    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})"
+    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})|"
+    r"\b{0}(?: argument| parameter| option)? (?:accepts|takes|supports|allows) (?:only )?({3})"
 )
 _PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"
 _SORTED: Final = re.compile(
@@ -73,7 +74,7 @@ _SORTED: Final = re.compile(
 _SORTS: Final = word_set("by key field column criterion")
 
 
-_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:")
+_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:|\b(?:accepts|takes|supports|allows)\b")
 """Without one of these no list is found."""
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
@@ -96,7 +97,8 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
         pattern = _NAMED_LIST.format(name, listed, GOOD, rf"{LIST}(?=\s*(?:[.;)\n]|$))", note)
         for found in re.finditer(pattern, text, re.IGNORECASE):
             given = "_" in found[0] or argument.name not in found[0] or not _IS_SO.search(found[0].split(",")[0])
-            if given and not is_example(text, found.start()):
+            goes_on = re.match(r"\s*\n\s*(?:[|,/]|or\b)", text[found.end() :])
+            if given and not goes_on and not is_example(text, found.start()):
                 yield from find_choices(argument, _as_choices(next(one for one in found.groups() if one)), tool)
                 break
     for found in _SORTED.finditer(text):
@@ -177,6 +179,8 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
     for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
         meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
         meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
+        if len(meant) == 1 and _SHOWS.search(meant[0].description) is not None:
+            continue  # its own text has values
         if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
             yield from find_choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 

@@ -17,7 +17,7 @@ _IDS: Final = word_set("id uuid uid guid identifier name slug key path uri url f
 _PLAIN: Final = word_set(
     "name title description descr summary content contents text message body subject comment note notes caption email "
     "phone username firstname lastname fullname url uri path filename tags tag labels label address city country "
-    "street zip zipcode postcode bio changelog "
+    "street webhook zip zipcode postcode bio changelog "
     "language quantity id uuid uid guid ids uuids identifier identifiers hostname port lines rows password"
 )
 _SEARCHES: Final = word_set("search find query lookup list filter look match suggest discover retrieve recall")

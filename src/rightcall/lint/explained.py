@@ -145,12 +145,15 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         "const" in argument.schema
         or (argument.schema.get("enum") and "default" in argument.part)
         or argument.schema.get("not") == {}
+        or argument.schema.get("readOnly") is True
         or any(f"{mark}{name}{mark}" in text for mark in ("`", "'", '"', "**"))
     ):
         return True
     if any(one.get("description") for one in _inside(argument)) or argument.schema.get("properties") == {}:
         return True
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
+    if argument.depth and {*argument.siblings} in _PAIRS_OF_MAP and any(around):
+        return True  # `key` and `value` of `Variables to set`
     last = words_of(name.rstrip("0123456789_"))[-1:]
     if (
         argument.depth
@@ -232,6 +235,7 @@ _PLAIN: Final = word_set(
     "year month day hour minute second latitude longitude lat lng lon top right bottom left width height x y z"
 )
 """Names inside an object that need no text."""
+_PAIRS_OF_MAP: Final = ({"key", "value"}, {"name", "value"})
 _OF_ADDRESS: Final = word_set("street city town state province region zip postal postcode code country county line 1 2")
 _ADDRESS: Final = re.compile(r"\baddress\b", re.IGNORECASE)
 _INSIDE = 3

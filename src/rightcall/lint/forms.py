@@ -183,7 +183,8 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
             if sized or IS_CASE.search(text[: found.start()]):
                 return
             shown = [one for one in shown_texts(argument, text) if one.lower() != argument.name.lower()]
-            if not _LANGUAGES.isdisjoint(words_of(f"{argument.name} {found[0]}")) and "[A-Z]{2}" in pattern.upper():
+            is_language = not _LANGUAGES.isdisjoint(words_of(f"{argument.name} {found[0]}"))
+            if is_language and "[A-Z]{2}" in pattern.upper():
                 pattern = ""  # some need a region: `pt-BR`
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
@@ -197,7 +198,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
                 advice,
                 argument.path,
-                certain=not _COSTLY.search(found[0]),
+                certain=not _COSTLY.search(found[0]) and (not shown or not is_language),
             )
             return
 

@@ -60,7 +60,9 @@ _TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\
 _ELSEWHERE: Final = re.compile(
     r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
     r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
-    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b",
+    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b|"
+    r"\b(?:when|whenever|every time|each time|if|wherever)\b[^.\n]{0,60}\b(?:from|of|on|by) (?:any |an|some )?other "
+    r"(?:[\w-]+ )?servers?\b[^.\n]{0,100}\b(?:must|has to|have to|should|shall|needs? to|is to be|are to be)\b",
     re.IGNORECASE,
 )
 """Orders about the calls of other tools."""

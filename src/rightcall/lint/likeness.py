@@ -64,7 +64,7 @@ _SHORT_TEXT = """
     resp=response hdr=header pkg=package ver=version upd=update del=delete calc=calculate temp=temperature
     wt=weight ht=height len=length sz=size clr=color bg=background btn=button tgt=target dst=destination
     res=results cd=code
-    dest=destination
+    dest=destination lnum=line_number lno=line_number
     orig=origin prio=priority sched=schedule notif=notification attch=attachment subj=subject recip=recipient
     rcpt=recipient snd=send rcv=receive curr=currency prc=price pct=percent mth=month yr=year wk=week
     """
@@ -72,7 +72,7 @@ _SHORT: Final = {short: long.replace("_", " ") for short, long in (pair.split("=
 """Abbreviations, and the words that models write for them."""
 _SURE: Final = word_set(
     "usr cust qty amt nm frm acct txn pwd cnt qry srch trm flg prm hdr subj rcpt recip attch sched clr sz cty "
-    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst fpath"
+    "ctry dob fname lname prc mth sts typ grp lvl emp dept svc tgt snd rcv txt dst fpath lnum lno"
 )
 """Those that one alone is enough of."""
 _TYPED: Final = {
@@ -314,8 +314,13 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             f"models write {quote_name(name)} out: {quote_name(long)}",
             f"rename it to {quote_name(long)}",
             argument.path,
-            certain=not _is_spelt_out(name, long, told_of),
+            certain=not _is_spelt_out(name, long, told_of) and not _is_used(name, argument.description),
         )
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Whether the text has the name itself: `revision (_rev)`."""
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None
 
 
 def _is_spelt_out(name: str, long: str, told: Sequence[str]) -> bool:

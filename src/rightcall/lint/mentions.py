@@ -120,7 +120,11 @@ def _is_heading(name: str, own: Sequence[str]) -> bool:
 def _is_open(argument: Argument) -> bool:
     """An object that takes keys which the schema does not name."""
     schema = argument.schema
-    return argument.kind == "object" and (not schema.get("properties") or bool(schema.get("additionalProperties")))
+    if argument.kind != "object":
+        held = argument.item if argument.kind == "array" else {}
+        loose = [as_schema(one) for word in ("anyOf", "oneOf") for one in as_list(schema.get(word))] + [held]
+        return any(one.get("type") == "object" and not one.get("properties") for one in loose)
+    return not schema.get("properties") or bool(schema.get("additionalProperties"))
 
 
 def _mentioned(text: str) -> list[str]:
@@ -229,7 +233,8 @@ _USES: Final = re.compile(
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
 )
 _NAMES: Final = re.compile(
-    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|by|through|see|"
+    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|"
+    r"(?<!supported )(?<!provided )by|through|see|"
     rf"see also|after|before|than|output of|results? of)\s+(?:the\s+)?({_VERBED})"
     rf"|\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
     r"has been called|must be called)\b"

@@ -85,7 +85,12 @@ def _objects(tool: ToolView, text: str) -> Iterator[Sequence[str]]:
     own = {one.name for one in tool.top}
     if any(re.search("json", one.description, re.IGNORECASE) for one in tool.top):
         return  # it may be the value of that argument
-    starts = [at for at, letter in enumerate(text) if letter == "{" and _SHOWS.search(text[max(0, at - 60) : at])]
+    call = f"{tool.name}("
+    starts = [
+        at
+        for at, letter in enumerate(text)
+        if letter == "{" and (text.endswith(call, 0, at) or _SHOWS.search(text[max(0, at - 60) : at]))
+    ]
     for at in starts[:_MOST_EXAMPLES]:
         before = re.split(r"\.\s|\n", text[max(0, at - 200) : at].replace("e.g.", "eg"))[-1]
         if _OF_RESULT.search(before) or own & {*re.findall(r"\w+", before)}:

@@ -142,9 +142,17 @@ def _is_evident(tool: ToolView) -> bool:
     """Whether a tool reads, deletes or starts what its ids point to: `Deletes a draft` leaves little to ask."""
     words = words_of(tool.name)
     acts = {_ACT_OF.get(word) for word in words} & {"read", "delete"} or _SWITCHES & {*words}
+    needed = [one for one in tool.top if one.required or len(tool.top) == 1]
+    pointed = all(not {*words_of(one.name)}.isdisjoint(_POINTS) for one in needed)
+    if needed and pointed and all(one.description for one in tool.top) and _WIDE.isdisjoint(words):
+        return True  # `Follows an author.`
     return bool(acts) and (len(tool.top) < 2 or all({*words_of(one.name)} & _POINTS for one in tool.top))
 
 
+_WIDE: Final = word_set(
+    "deploy run sync process manage handle execute do perform mute block build apply use invoke check"
+)
+"""Verbs that leave open what happens."""
 _SWITCHES: Final = word_set("start stop restart enable disable pause resume")
 _POINTS: Final = word_set("id ids uuid gid key name slug number no index owner repo path params")
 
@@ -368,6 +376,12 @@ _FORM: Final = word_set("enum const format pattern")
 """Keywords that say which form a value has."""
 
 
+_FIRSTS: Final = word_set("start begin beginning from")
+_LASTS: Final = word_set("end ending finish to until")
+_MOMENTS: Final = word_set("day date time moment hour month year week night minute")
+"""`start_date`, the last day of the trip."""
+
+
 def _opposite(name: str, text: str) -> str | None:
     """The word of a description that tells the opposite of the name."""
     named, told = (
@@ -378,6 +392,10 @@ def _opposite(name: str, text: str) -> str | None:
         return None
     clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
     begins = told[: min(clause, 4)]
+    for mine, contrary in ((_FIRSTS, "last final latest"), (_LASTS, "first earliest")):
+        found = next((word for word in begins[:2] if word in contrary.split()), None)
+        if found is not None and named & mine and not named & {*contrary.split()} and _MOMENTS & {*begins}:
+            return found
     for one, other in _SIDES:
         for mine, theirs in ((one.split(), other.split()), (other.split(), one.split())):
             if named & {*mine} and not named & {*theirs} and not {*told} & {*mine}:
