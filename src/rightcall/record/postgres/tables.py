@@ -31,15 +31,17 @@ _RANK = "CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END"
 _LAST = b"\xff"
 _SETTLING = 5
 """Seconds after which a number that is missing will not come any more: no batch takes that long."""
-_AWAITED = "to_char((now() - make_interval(secs => %s)) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')"
-"""Since when, at the beginning of the look: while it goes on, it sees nothing newer, however late it gets."""
+_OLD_ENOUGH = (
+    "SELECT coalesce((SELECT seq FROM audit WHERE at <= (SELECT to_char((now() - make_interval(secs => %s))"
+    " AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')) ORDER BY seq DESC LIMIT 1), 0)"
+)
+"""The last record before those that are awaited, by the time at which the look began: it sees nothing newer, however
+long it goes on."""
 _GAP = (
-    "SELECT before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq >= coalesce("
-    f"(SELECT seq FROM audit WHERE at <= {_AWAITED} ORDER BY seq DESC LIMIT 1), 0)) AS near"
+    "SELECT before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq >= %s) AS near"
     " WHERE seq > before + 1 ORDER BY seq LIMIT 1"
 )
-"""The record before the first number that is missing among the awaited ones. Numbers are taken in order: all below the
-last record that is old enough were."""
+"""The record before the first number that is missing from there on; numbers are taken in order."""
 _MANY = 100_000
 
 INSERT_RECORDS = (
@@ -230,7 +232,7 @@ class PostgresTables:
         if self._chain is not None:
             return self._chain.next_number(self._more_numbers, peek=True) - 1, self._chain.hash
         last, own, alive = self._newest()
-        found = self._one(_GAP, _SETTLING) if alive > 1 else None
+        found = self._one(_GAP, *self._one(_OLD_ENOUGH, _SETTLING)) if alive > 1 else None
         entry = None if found is None else self.entry(found[0])
         return (last, own) if entry is None else (entry.seq, entry.hash)
 
