@@ -235,7 +235,11 @@ def test_a_policy_names_the_server_and_one_that_was_only_found_needs_trust(tmp_p
     assert store_place(load_policy(file), str(file), ".") == "postgresql://ann@db.example/x"
     found = load_policy(FoundPolicy(str(file), quiet=True))
     assert store_place(found, str(file), ".") == str(tmp_path / ".rightcall/audit.db")
-    for wrong, says in (("audit.db", "a file is named under"), ("postgresql://a:b@c/d", "must not hold a password")):
+    secret = "must not hold a password"
+    for wrong, says in (
+        ("audit.db", "a file is named under"), ("postgresql://a:b@c/d", secret),
+        ("postgresql://c/d?pass%77ord=b", secret),
+    ):  # fmt: skip
         file.write_text(f'version = 1\n[store]\nurl = "{wrong}"\n')
         with pytest.raises(PolicyError, match=says):
             load_policy(file)
