@@ -108,6 +108,7 @@ def test_a_period_without_calls_says_when_the_last_one_was(diary: Diary) -> None
     last = "The last call was recorded on 2026-01-02 06:15:00.000 UTC"
     assert shown(diary, 100, None) == f"All Callers - Last 24h: no calls.\n{last}; try --period 1week."
     diary.clock.advance(604_800)
+    assert shown(diary, 100, None) == f"All Callers - Last 24h: no calls.\n{last}."  # in a week there is none either
     assert shown(diary, 100, None, "1week") == f"All Callers - Last 7 days: no calls.\n{last}."
 
 

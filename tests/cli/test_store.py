@@ -62,6 +62,16 @@ def test_a_server_of_another_kind_is_not_taken_for_a_file(run: Runner) -> None:
     assert "`memory` keeps nothing, and is for Python alone: name a file, such as /tmp/trial.db" in done.err
 
 
+def test_a_url_with_one_slash_is_not_taken_for_a_file(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("postgresql:/ann@db.example/x", "postgres:/x"):
+        done = run("run", "ping", "{}", "--store", wrong)
+        assert (done.code, "write postgresql://USER@HOST/DATABASE" in done.err) == (2, True), done.err
+    assert not [one for one in os.listdir() if one.startswith("postgres")]
+
+
 def test_the_order_of_file_and_server_is_said(run: Runner, file: Path) -> None:
     done = run("store", "migrate", "postgresql://ann@db.example/x", str(file))
     assert done.code == 2

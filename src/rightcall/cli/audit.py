@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from shlex import quote
 from time import sleep
 from typing import Any, get_args
@@ -475,11 +476,13 @@ def _wanted(options: Namespace, since: str | None = None) -> CallFilter:
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:
     """What came after a record: each call once it has ended, and those that still run as well."""
-    entries = [entry for entry in tables.entries(last) if entry.kind in CALLS or entry.kind == "end"]
+    head = tables.head()[0]
+    page = takewhile(lambda entry: entry.seq <= head, tables.entries(last))
+    entries = [entry for entry in page if entry.kind in CALLS or entry.kind == "end"]
     ended = {entry.call for entry in entries if entry.kind == "end"}
     found = [call(tables, entry.seq) for entry in entries if not (entry.kind == "begin" and entry.seq in ended)]
     wanted = _wanted(options)
-    return tables.head()[0], [record for record in found if record is not None and wanted.has(record)]
+    return head, [record for record in found if record is not None and wanted.has(record)]
 
 
 def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:

@@ -514,6 +514,11 @@ def _parse_store(text: str) -> str:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
         kind = escaped(text.partition("://")[0], 40)
         raise ArgumentTypeError(f"{kind}:// is not supported: expected a file or postgresql://USER@HOST/DATABASE")
+    if text.startswith(("postgresql:", "postgres:")) and not is_server(text):
+        raise ArgumentTypeError(
+            "a URL has two slashes after the colon: write postgresql://USER@HOST/DATABASE; for a file with that name "
+            "write it behind ./"
+        )
     if text == "memory":
         raise ArgumentTypeError(
             "`memory` keeps nothing, and is for Python alone: name a file, such as /tmp/trial.db; "

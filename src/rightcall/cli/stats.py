@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from datetime import datetime, timedelta
 from typing import Any, Final, TextIO, cast
 
 from msgspec import Struct, to_builtins
@@ -462,7 +463,9 @@ def _nothing(found: Look, where: str) -> list[str]:
         names = [escaped(name, 40) for name in found.callers[:_MOST_NAMES]]
         more = len(found.callers) - len(names)
         return [heading, f"Callers in this period: {', '.join(names)}{f' and {more:,} more' if more else ''}."]
-    advice = "" if found.figures.period == "1week" else "; try --period 1week"
+    ago = datetime.fromisoformat(found.figures.until) - datetime.fromisoformat(found.last)
+    helps = found.last < found.figures.since and ago < timedelta(7)
+    advice = "; try --period 1week" if helps and found.figures.period != "1week" else ""
     return [heading, f"The last call was recorded on {found.last} UTC{advice}."]
 
 

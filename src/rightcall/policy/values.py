@@ -301,8 +301,10 @@ def _store_url(source: Source, path: KeyPath, value: Any) -> str:
             path, 'must be the address of a PostgreSQL server, such as "postgresql://rightcall@db.example/rightcall"; '
             "a file is named under [audit] path",
         )  # fmt: skip
+    from urllib.parse import unquote  # late: few policies name a server
+
     user = text.partition("://")[2].partition("/")[0].rpartition("@")[0]
-    if ":" in user or "password=" in text:
+    if ":" in user or "password=" in unquote(text):
         raise source.wrong(path, "must not hold a password; set PGPASSWORD, or write it into ~/.pgpass")
     return text
 

@@ -6,7 +6,7 @@ begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as des
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 from operator import attrgetter
 from typing import Any, Final, Literal, cast, get_args
 
@@ -378,10 +378,10 @@ def count_calls(tables: Tables, wanted: CallFilter, page: CallPage) -> CallCount
 def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:
     """The calls of that kind of which something was recorded above this number: new ones, and those that have ended.
     The newest first, and no more than `limit`."""
-    first = max(after, tables.head()[0] - LOOKED_THROUGH // 4)
+    head = tables.head()[0]
     begun: dict[int, AuditEntry | None] = {}
     ends: dict[int, AuditEntry] = {}
-    for entry in tables.entries(first):
+    for entry in takewhile(lambda one: one.seq <= head, tables.entries(max(after, head - LOOKED_THROUGH // 4))):
         if entry.kind in CALLS:
             begun[entry.seq] = entry
         elif entry.kind == "end":

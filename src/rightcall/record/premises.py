@@ -142,6 +142,8 @@ def open_store(
         from rightcall.record.postgres import PostgresStore  # late: it needs an extra
 
         return PostgresStore(path, clock, keep=keep)
+    if path.startswith(("postgresql:", "postgres:")):
+        raise ConfigError(f"{path!r:.60} is not a URL; write postgresql://USER@HOST/DATABASE")
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
     if found_in is not None:

@@ -363,7 +363,8 @@ class Tables(Facts, Protocol):
     def entry(self, seq: int) -> AuditEntry | None: ...
 
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
-        """Records in order: those with a number above `after`, not before `since` and before `until` (UTC)."""
+        """Records in order: those with a number above `after`, not before `since` and before `until` (UTC). Where
+        several nodes write, also those after the head."""
         ...
 
     def newest(self, count: int, kinds: tuple[EntryKind, ...] = (), before: int | None = None) -> list[AuditEntry]:
@@ -380,7 +381,8 @@ class Tables(Facts, Protocol):
         ...
 
     def head(self) -> tuple[int, bytes]:
-        """Number and hash of the last record; (0, START) when there is none."""
+        """Number and hash of the last record; (0, START) when there is none. Where several nodes write, the last
+        before which none can come any more: whoever comes back for what is new goes on from there."""
         ...
 
     def oldest(self) -> int:

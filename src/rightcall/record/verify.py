@@ -220,15 +220,14 @@ class _Walk:
                 self._passed.setdefault(node, {})[seq] = named
 
     def _end_chains(self) -> None:
-        settled = self._tables.head()[0]  # what comes after it is being written now
         for node, (seq, own) in (self._chains or {}).items():
             last, found = self._heads.get(node, (0, START))
-            if self.pruned.seq < seq <= settled and (last, found) != (seq, own):
+            if self.pruned.seq < seq and (last, found) != (seq, own):
                 raise _Wrong(seq, f"the chain of node {node} ends with record {last}, and its node wrote record {seq}")
         for node, named in self._passed.items():
             for seq, own in named.items():
                 entry = None if seq <= self.pruned.seq else self._tables.entry(seq)
-                if self.pruned.seq < seq <= settled and (entry is None or entry.hash != own or entry.node != node):
+                if self.pruned.seq < seq and (entry is None or entry.hash != own or entry.node != node):
                     raise _Wrong(seq, f"record {seq} of node {node} is not the one that other nodes have seen")
 
     def end(self, anchor: Anchor | None) -> None:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import DecodeError, Struct, to_builtins
@@ -530,7 +530,8 @@ def _read_room(tables: Tables, room: str, since: int | None, limit: int) -> Mess
                 yield Message(entry.seq, moment(entry.at), found.caller, found.kind, found.text)
 
     # one more than is asked for tells whether there are more
-    entries = newest_first(tables) if since is None else tables.entries(max(since, head - SEARCHED))
+    new = tables.entries(max(since or 0, head - SEARCHED))
+    entries = newest_first(tables) if since is None else takewhile(lambda entry: entry.seq <= head, new)
     found, left = list(islice(posts(entries), limit + 1)), AnswerRoom()
     shown = [one for one in found[:limit] if left.take(one)]
     more = len(shown) < len(found)

@@ -135,14 +135,65 @@ def test_a_file_that_was_changed_is_not_moved(file: Path, url: str) -> None:
         moved(file, url)
 
 
-def test_calls_that_run_are_waited_for(file: Path, url: str) -> None:
+def begun(store: SqliteStore) -> int:
+    call = store.transact(add("begin", 0, begin_body()))
+    store.transact(lambda tables: tables.begun(call))
+    return call
+
+
+def finish(store: SqliteStore, call: int) -> None:
+    store.transact(lambda tables: (tables.append("end", call, end_body()), tables.ended(call)))
+
+
+@pytest.fixture
+def unpaused(file: Path) -> Path:
     with closing(SqliteStore(file)) as store:
-        call = store.transact(add("begin", 0, begin_body()))
-        store.transact(lambda tables: tables.begun(call))
+        store.transact(lambda tables: tables.put_pause(None))
+    return file
+
+
+def test_calls_that_run_at_the_end_are_waited_for_while_new_ones_are_refused(
+    unpaused: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteStore(unpaused)) as store:
+        left = [begun(store), begun(store)]
+        seen: list[str] = []
+
+        def passes(_seconds: float) -> None:
+            held = store.look(lambda tables: tables.own_pause())
+            assert held is not None
+            seen.append(held.reason)
+            finish(store, left.pop())
+
+        monkeypatch.setattr(migration, "sleep", passes)
+        assert moved(unpaused, url).finished
+        assert [reason.split(" to ")[0] for reason in seen] == ["`rightcall store migrate` moves this store"] * 2
+    with closing(opened(url)) as there:
+        assert there.look(lambda tables: tables.own_pause()) is None  # that was for the move
+        assert there.look(verify_audit).ok
+
+
+def test_a_call_that_runs_for_long_ends_the_move_and_calls_go_on(
+    unpaused: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migration, "_WAIT_SECONDS", 0)
+    with closing(SqliteStore(unpaused)) as store:
+        call = begun(store)
         with pytest.raises(ConfigError, match="1 call is still running"):
-            moved(file, url)
-        store.transact(lambda tables: (tables.append("end", call, end_body()), tables.ended(call)))
-    assert moved(file, url).resumed
+            moved(unpaused, url)
+        assert store.look(lambda tables: tables.own_pause()) is None
+        finish(store, call)
+    assert moved(unpaused, url).resumed
+
+
+def test_a_stop_by_a_person_stays_one(file: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SqliteStore(file)) as store:
+        call = begun(store)
+        monkeypatch.setattr(migration, "sleep", lambda _: finish(store, call))
+        assert moved(file, url).finished
+    with closing(opened(url)) as there:
+        held = there.look(lambda tables: tables.own_pause())
+        assert (held and held.by) == "ann"
 
 
 def test_until_it_is_finished_nobody_uses_the_server(file: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,7 +17,8 @@ from rightcall.errors import ConfigError, PolicyError, StoreError, StoreFault
 from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.watch import load_policy
 from rightcall.record.postgres import PostgresReader, PostgresStore
-from rightcall.record.postgres.connection import connect, read_address
+from rightcall.record.postgres.connection import connect, fault_of, read_address
+from rightcall.record.postgres.writer import Writer
 from rightcall.record.premises import open_store, store_place
 from support.consoles import certificate
 from support.postgres import Server, versions
@@ -29,10 +32,134 @@ def fault(url: str) -> tuple[StoreFault, str]:
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
-    for url in ("postgresql://ann:hidden@db.example/rightcall", "postgresql://db.example/x?password=hidden"):
+    for url in (
+        "postgresql://ann:hidden@db.example/rightcall", "postgresql://db.example/x?password=hidden",
+        "postgresql://db.example/x?pass%77ord=hidden", "postgresql://db.example/x?port=1#&password=hidden",
+        "postgresql://ann:1?hidden@db.example/x", "postgresql://ann:1#hidden@db.example/x",
+        "postgresql://db.example/x?password=hidden&port=%zz", "postgresql://ann:hidden@db.example:port/x",
+    ):  # fmt: skip
         with pytest.raises(ConfigError, match="PGPASSWORD") as raised:
             read_address(url)
         assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "environment"),
+    [
+        ("postgresql://u@/n?hostaddr=10.0.0.5", {}),
+        ("postgresql://u@localhost:5513/n?hostaddr=10.0.0.5", {}),
+        ("postgresql://u@/n?host=/run/postgresql&hostaddr=10.0.0.5", {}),
+        ("postgresql://u@localhost/n?h%6fst=db.example", {}),
+        ("postgresql://u@localhost,db.example/n", {}),
+        ("postgresql://u@/n", {"PGHOST": "db.example"}),
+        ("postgresql://u@/n", {"PGHOST": "localhost,db.example"}),
+        ("postgresql://u@localhost/n", {"PGHOSTADDR": "10.0.0.5"}),
+        ("postgresql://u@/n", {"PGSERVICE": "prod"}),
+        ("postgresql://u@localhost/n", {"PGSERVICE": "prod"}),
+        ("postgresql://u@localhost/n?service=prod", {}),
+        ("postgresql://u@localhost/n?service=prod", {"PGHOST": "localhost"}),
+        ("postgresql://u@db.example/n?sslmode=", {}),
+    ],
+)
+def test_a_server_that_may_be_far_is_verified_however_it_is_named(
+    url: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    parameters = read_address(url).parameters
+    assert (parameters["sslmode"], parameters["sslrootcert"]) == ("verify-full", "system")
+
+
+def test_where_the_environment_says_that_the_server_is_it_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "localhost,/run/postgresql")
+    monkeypatch.setenv("PGPORT", "6000")
+    address = read_address("postgresql://u@/n")
+    assert "sslmode" not in address.parameters
+    assert address.parameters["target_session_attrs"] == "read-write"
+    assert address.servers() == [("localhost", 6000), ("/run/postgresql", 6000)]
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")
+    assert read_address("postgresql://u@localhost/n").servers() == [("127.0.0.1", 6000)]
+
+
+@pytest.mark.postgres
+def test_no_way_to_name_a_server_over_a_network_connects_in_the_clear(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A server that has no TLS is refused by each of them, before anything is sent."""
+    services = tmp_path / "services"
+    services.write_text(f"[prod]\nhostaddr=127.0.0.1\nport={server.port}\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    for url in ("postgresql://postgres@/postgres?service=prod", over_network(server, "db.test")):
+        kind, text = fault(url)
+        assert (kind, "it does not offer TLS" in text) == ("denied", True), text
+    monkeypatch.setenv("PGSERVICE", "prod")
+    assert "it does not offer TLS" in fault("postgresql://postgres@/postgres")[1]
+
+
+def test_a_url_with_one_slash_is_not_taken_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("postgresql:/ann@db.example/x", "postgres:x"):
+        with pytest.raises(ConfigError, match="write postgresql://USER@HOST/DATABASE"):
+            open_store(None, wrong, None)
+    assert not list(tmp_path.iterdir())
+
+
+def said_of(error: Exception) -> tuple[StoreFault, str]:
+    found = fault_of(error, read_address("postgresql://db.example/x"))
+    return found.fault, str(found)
+
+
+def test_what_a_server_says_in_another_language_is_not_taken_for_one_that_is_away() -> None:
+    before = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
+    text = said_of(psycopg.OperationalError(f"{before}FATAL:  Passwort-Authentifizierung fehlgeschlagen"))[1]
+    assert "it refused the connection" in text
+    assert "It continues by itself once the server is back" not in text
+    text = said_of(psycopg.OperationalError(f"{before}Connection refused\n\tIs the server running on that host?"))[1]
+    assert "It continues by itself once the server is back" in text
+
+
+class Unprepared(psycopg.errors.CheckViolation):
+    """On a server that speaks German."""
+
+    @property
+    def diag(self) -> Any:
+        return SimpleNamespace(table_name="audit")
+
+
+def test_a_day_that_nobody_prepared_is_told_in_any_language() -> None:
+    kind, text = said_of(Unprepared("keine Partition von Relation »audit« für die Zeile gefunden"))
+    assert (kind, "rightcall store prepare" in text) == ("denied", True), text
+
+
+@pytest.mark.postgres
+def test_a_server_that_wants_a_password_is_told_whatever_it_says(server: Server) -> None:
+    role = f"pw_{os.getpid()}"
+    server.run(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    rules = server.data / "pg_hba.conf"
+    before = rules.read_text()
+    try:
+        rules.write_text(f"local all {role} scram-sha-256\n{before}")
+        server.run("SELECT pg_reload_conf()")
+        kind, text = fault(server.url("postgres", role))
+        assert (kind, "it wants a password" in text, "Set PGPASSWORD" in text) == ("denied", True, True), text
+    finally:
+        rules.write_text(before)
+        server.run("SELECT pg_reload_conf()")
+        server.run(f"DROP ROLE {role}")
+
+
+@pytest.mark.postgres
+def test_a_fault_of_ours_is_not_blamed_on_the_server(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(Writer, "_begin", lambda *_: [].pop())
+            with pytest.raises(StoreError, match=r"RightCall itself failed \(IndexError: pop") as raised:
+                store.transact(add())
+        assert "server's log" not in str(raised.value)
+        assert "IndexError" in caplog.text  # with the place where it happened
+        store.transact(add())
 
 
 def test_over_a_network_the_certificate_is_verified_unless_the_url_says_otherwise() -> None:
@@ -108,7 +235,11 @@ def test_a_policy_names_the_server_and_one_that_was_only_found_needs_trust(tmp_p
     assert store_place(load_policy(file), str(file), ".") == "postgresql://ann@db.example/x"
     found = load_policy(FoundPolicy(str(file), quiet=True))
     assert store_place(found, str(file), ".") == str(tmp_path / ".rightcall/audit.db")
-    for wrong, says in (("audit.db", "a file is named under"), ("postgresql://a:b@c/d", "must not hold a password")):
+    secret = "must not hold a password"
+    for wrong, says in (
+        ("audit.db", "a file is named under"), ("postgresql://a:b@c/d", secret),
+        ("postgresql://c/d?pass%77ord=b", secret),
+    ):  # fmt: skip
         file.write_text(f'version = 1\n[store]\nurl = "{wrong}"\n')
         with pytest.raises(PolicyError, match=says):
             load_policy(file)

@@ -4,12 +4,14 @@ The password comes from the environment (PGPASSWORD) or from a password file (PG
 URL: a URL is shown, logged and kept in files. Over a network the server's certificate is verified.
 """
 
+import os
+import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -27,6 +29,7 @@ INSTALL = "pip install 'rightcall[postgres]'"
 _SOCKETS, _PORT = "/var/run/postgresql", 5432
 """Where the client library looks when a URL names no host and no port."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_PLACES = (("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"), ("port", "PGPORT"))
 _CONNECT_SECONDS = 2
 """The least that the client library takes."""
 _SETTINGS = "SET search_path = rightcall; SET lock_timeout = {lock}; SET idle_in_transaction_session_timeout = 15000"
@@ -45,11 +48,11 @@ _TOLD = (
     "The audit log cannot be written now, so nothing was run. Whoever runs RightCall finds the reason in its log, or "
     "with `rightcall doctor`."
 )
-_UNPREPARED = "no partition of relation"
+_FROM_SERVER = re.compile(r"\S:  \S")
+"""How the client library tells what a server says before it knows who asks: without a number, in a language of its own.
+Those in English are told apart."""
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
-     "Set PGPASSWORD, or write the password into ~/.pgpass."),
-    ("no password supplied", "denied", "it wants a password",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
     ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
     ("root certificate file", "denied", "the file with its authority cannot be read",
@@ -79,8 +82,8 @@ class Address(Struct, frozen=True):
 
     def servers(self) -> list[tuple[str, int]]:
         """Each host, or folder of a Unix socket, with its port."""
-        hosts = str(self.parameters.get("host") or "").split(",")
-        ports = str(self.parameters.get("port") or "").split(",")
+        hosts = _listed(self.parameters, "hostaddr" if self.parameters.get("hostaddr") else "host")
+        ports = _listed(self.parameters, "port")
         ports = ports * len(hosts) if len(ports) == 1 else ports
         return [(host or _SOCKETS, int(port or _PORT)) for host, port in zip(hosts, ports, strict=False)]
 
@@ -95,33 +98,49 @@ def is_postgres(where: str | None) -> bool:
 
 
 def read_address(url: str) -> Address:
-    """Raises ConfigError for a URL that is wrong, or that holds a password."""
+    """Raises ConfigError for a URL that is wrong, or that holds a password. What the client library makes of it counts,
+    not how it looks."""
+    psycopg = load_driver()
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, _, hosts = authority.rpartition("@")
+    hosts = hosts.partition("?")[0]
+    shown = escaped(f"{scheme}://{hosts}{slash}{path.partition('?')[0]}", 200)
+    parameters, wrong = dict[str, Any](), ""
     try:
-        split = urlsplit(url)
-        hosts = split.netloc.rpartition("@")[2]
-        for host in hosts.split(","):  # several, for a failover: the client library takes the one that can be written
-            _ = urlsplit(f"//{host}").port
-    except ValueError as error:
-        raise ConfigError(f"the store's URL is not valid: {error}; write postgresql://USER@HOST/DATABASE") from None
-    shown = escaped(f"{split.scheme}://{hosts}{split.path}", 200)
-    if split.password is not None or "password=" in split.query:
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
+        for port in str(parameters.get("port") or "").split(","):
+            wrong = wrong or ("" if port.isdecimal() or not port else "a port is not a number")
+    except psycopg.ProgrammingError as error:
+        wrong = escaped(str(error).strip(), 200)
+    if parameters.get("password") or ":" in user or "password=" in unquote(url):
         raise ConfigError(
             f"the store's URL ({shown}) holds a password; take it out, and set PGPASSWORD or write it into ~/.pgpass"
         )
-    psycopg = load_driver()
-    try:
-        parameters = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise ConfigError(f"the store's URL ({shown}) is not valid: {str(error).strip()}") from None
-    names = str(parameters.get("host", "")).split(",")
-    if not all(name.startswith("/") or name in _LOOPBACK or not name for name in names):
-        parameters.setdefault("sslmode", "verify-full")
+    if wrong:
+        raise ConfigError(f"the store's URL is not valid: {wrong}; write postgresql://USER@HOST/DATABASE")
+    _add_environment(parameters)
+    named = [*_listed(parameters, "host"), *_listed(parameters, "hostaddr")]
+    if "service" in parameters or not all(not host or host.startswith("/") or host in _LOOPBACK for host in named):
+        parameters["sslmode"] = parameters.get("sslmode") or "verify-full"
         if parameters["sslmode"] == "verify-full":  # the client library refuses it with any other
             parameters.setdefault("sslrootcert", "system")
-    if len(names) > 1:
+    if max(len(_listed(parameters, name)) for name in ("host", "hostaddr")) > 1:
         parameters.setdefault("target_session_attrs", "read-write")
     parameters.setdefault("application_name", "rightcall")
     return Address(url, shown, parameters)
+
+
+def _add_environment(parameters: dict[str, Any]) -> None:
+    """Where the environment says that the server is. What the file of a service says nobody knows here."""
+    is_service = "service" in parameters or os.environ.get("PGSERVICE")
+    for name, variable in (("service", "PGSERVICE"),) if is_service else _PLACES:
+        if not parameters.get(name) and (value := os.environ.get(variable)):
+            parameters[name] = value
+
+
+def _listed(parameters: dict[str, Any], name: str) -> list[str]:
+    return str(parameters.get(name) or "").split(",")
 
 
 def load_driver() -> Any:
@@ -163,15 +182,24 @@ def fault_of(error: BaseException, address: Address) -> StoreError:
         return StoreError(str(error), error.fault, error.told)
     state = getattr(error, "sqlstate", None) or ""
     said = escaped(" ".join(str(error).split()), 300)
-    if _UNPREPARED in said:
+    if not isinstance(error, load_driver().Error):
+        what = f"RightCall itself failed ({type(error).__name__}: {said})"
+        return unusable(address, what, "Report this with what RightCall's log says of it.", "failed")
+    if _is_unprepared(error):
         then = "Run `rightcall store prepare URL` with the role that owns the tables, for the days to come."
         return unusable(address, "nobody has prepared it for records of today, and this role may not", then, "denied")
     if state in _STATES:
         fault, what, then = _STATES[state]
         return unusable(address, f"{what} ({said})", then, fault)
+    if not state and getattr(getattr(error, "pgconn", None), "needs_password", False):
+        then = "Set PGPASSWORD, or write the password into ~/.pgpass."
+        return unusable(address, f"it wants a password ({said})", then, "denied")
     for text, fault, what, then in _REFUSALS:
         if not state and text in said:
             return unusable(address, f"{what} ({said})", then, fault)
+    if not state and _FROM_SERVER.search(str(error)):
+        then = "Correct what it says; if that passes, it continues by itself."
+        return unusable(address, f"it refused the connection ({said})", then, "unreachable")
     if is_lost(error):
         then = "It continues by itself once the server is back."
         return unusable(address, f"the server cannot be reached ({said})", then, "unreachable")
@@ -187,7 +215,12 @@ def is_lost(error: BaseException) -> bool:
 
 def is_denied(error: BaseException) -> bool:
     """Whether the role may not do it: that is no mistake of a work."""
-    return getattr(error, "sqlstate", None) == "42501" or _UNPREPARED in str(error)
+    return getattr(error, "sqlstate", None) == "42501" or _is_unprepared(error)
+
+
+def _is_unprepared(error: BaseException) -> bool:
+    """Whether there is no table for records of that day."""
+    return getattr(error, "sqlstate", None) == "23514" and cast("psycopg.Error", error).diag.table_name == "audit"
 
 
 def is_retried(error: BaseException) -> bool:

@@ -10,9 +10,11 @@ batch is read back and compared before it counts. Until the last step nobody can
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Struct, json
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 STEP = 5_000
 """Records of one transaction."""
 _PATIENCE = 3.0
+_WAIT_SECONDS, _LOOK_SECONDS = 10.0, 0.1
+"""How long calls that run at the end are waited for, and how often one looks."""
 _NODE = 0
 _ANOTHER = (
     "another `rightcall store migrate` runs; let it finish. If it was stopped, run the command again, which continues"
@@ -120,12 +124,27 @@ class Source:
         return self.look(moved_to)
 
     def freeze(self, address: Address, by: str, ask_time: Callable[[], int]) -> Moved:
-        """From when it returns, nobody writes to it any more. Raises ConfigError while calls run."""
-        store = SqliteStore(self.path)
-        try:
-            return store.transact(lambda tables: _freeze(cast("SqliteTables", tables), address, by, ask_time))
-        finally:
-            store.close()
+        """From when it returns, nobody writes to it any more. Until the calls that run have ended, new ones are
+        refused; raises ConfigError where that takes long."""
+        deadline = monotonic() + _WAIT_SECONDS
+        with closing(SqliteStore(self.path)) as store:
+            try:
+                while isinstance(
+                    found := store.transact(
+                        lambda tables: _freeze(cast("SqliteTables", tables), address, by, ask_time)
+                    ),
+                    int,
+                ):
+                    if monotonic() >= deadline:
+                        raise ConfigError(
+                            f"{'1 call is' if found == 1 else f'{found} calls are'} still running in this store; stop "
+                            "what uses it (`rightcall serve`, hosts) and run the command again, which continues"
+                        )
+                    sleep(_LOOK_SECONDS)
+            except BaseException:
+                store.transact(lambda tables: _go_on(tables, address))
+                raise
+            return found
 
     def close(self) -> None:
         self._readers.close()
@@ -136,16 +155,28 @@ def moved_to(tables: SqliteTables) -> Moved | None:
     return json.decode(said, type=Moved) if said else None
 
 
-def _freeze(tables: SqliteTables, address: Address, by: str, ask_time: Callable[[], int]) -> Moved:
+def _freeze(tables: SqliteTables, address: Address, by: str, ask_time: Callable[[], int]) -> Moved | int:
+    """Or how many calls still run."""
     if running := tables.running():
-        raise ConfigError(
-            f"{'1 call is' if len(running) == 1 else f'{len(running)} calls are'} still running in this store; stop "
-            "what uses it (`rightcall serve`, hosts) and run the command again, which continues"
-        )
+        if tables.own_pause() is None:
+            tables.put_pause(Pause(by, tables.wall(), _moving(address)))
+        return len(running)
+    _go_on(tables, address)
     moved = Moved(address.shown, tables.wall(), ask_time() * 1000 - SystemClock().now())
     tables.append("store", 0, encode(NoteBody("moved", by, {"to": address.shown})))
     tables.put_meta("moved", json.encode(moved).decode())
     return moved
+
+
+def _go_on(tables: Tables, address: Address) -> None:
+    """New calls are no longer refused for the sake of the move."""
+    pause = tables.own_pause()
+    if pause is not None and pause.reason == _moving(address):
+        tables.put_pause(None)
+
+
+def _moving(address: Address) -> str:
+    return f"`rightcall store migrate` moves this store to {address.shown}"
 
 
 class Plan(NamedTuple):

@@ -31,9 +31,18 @@ _RANK = "CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END"
 _LAST = b"\xff"
 _SETTLING = 5
 """Seconds after which a number that is missing will not come any more: no batch takes that long."""
+_OLD_ENOUGH = (
+    "SELECT coalesce((SELECT seq FROM audit WHERE at <= (SELECT to_char((now() - make_interval(secs => %s))"
+    " AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')) ORDER BY seq DESC LIMIT 1), 0)"
+)
+"""The last record before those that are awaited, by the time at which the look began: it sees nothing newer, however
+long it goes on."""
+_GAP = (
+    "SELECT before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq >= %s) AS near"
+    " WHERE seq > before + 1 ORDER BY seq LIMIT 1"
+)
+"""The record before the first number that is missing from there on; numbers are taken in order."""
 _MANY = 100_000
-_RECENT = 5_000
-"""Records among which such numbers are looked for."""
 
 INSERT_RECORDS = (
     "INSERT INTO audit (day, seq, node, kind, call, at, hash, body) SELECT * FROM unnest("
@@ -183,7 +192,7 @@ class PostgresTables:
             only, times = f"{only} AND at >= %s{_by_day('>=', since)}", [*times, since]
         if until is not None:
             only, times = f"{only} AND at < %s{_by_day('<=', until)}", [*times, until]
-        last = self.head()[0]
+        last = self.head()[0] if self._chain is not None else self._newest()[0]
         size = _PAGE if since is None else _FEW  # most who ask since when want to know the first
         while after < last:
             page = f"{_ENTRIES} WHERE seq > %s AND seq <= %s{only} ORDER BY seq LIMIT {size}"
@@ -218,30 +227,19 @@ class PostgresTables:
         return self._one(stands, seq, hash, seq) is not None
 
     def head(self) -> tuple[int, bytes]:
-        """For a writer, the number before that of its next record, and the hash its chain has now."""
+        """For a writer, the number before that of its next record, and the hash its chain has now. For a reader, the
+        record up to which nothing can come any more: another node may have taken a number and not yet committed."""
         if self._chain is not None:
             return self._chain.next_number(self._more_numbers, peek=True) - 1, self._chain.hash
-        rows = self._all("SELECT seq, hash, until > clock_timestamp() FROM nodes ORDER BY seq DESC")
-        if not rows:
-            return 0, START
-        last, own, _ = rows[0]
-        if sum(alive for *_, alive in rows) > 1:
-            return self._settled(last, own)
-        return last, own
-
-    def _settled(self, last: int, own: bytes) -> tuple[int, bytes]:
-        """Up to which number nothing can come any more: another node may have taken one and not yet committed."""
-        question = (
-            "SELECT before FROM"
-            " (SELECT seq, at, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq > %s) AS near"
-            " WHERE seq > before + 1 AND at > to_char((clock_timestamp() - make_interval(secs => %s)) AT TIME ZONE"
-            " 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') ORDER BY seq LIMIT 1"
-        )
-        found = self._one(question, last - _RECENT, _SETTLING)
-        if found is None:
-            return last, own
-        entry = self.entry(found[0])
+        last, own, alive = self._newest()
+        found = self._one(_GAP, *self._one(_OLD_ENOUGH, _SETTLING)) if alive > 1 else None
+        entry = None if found is None else self.entry(found[0])
         return (last, own) if entry is None else (entry.seq, entry.hash)
+
+    def _newest(self) -> tuple[int, bytes, int]:
+        """The last record of all that are here, and how many nodes live."""
+        newest = "SELECT seq, hash, count(*) FILTER (WHERE until > now()) OVER () FROM nodes ORDER BY seq DESC LIMIT 1"
+        return self._one(newest) or (0, START, 0)
 
     def oldest(self) -> int:
         return self._one("SELECT min(seq) FROM audit")[0] or 0

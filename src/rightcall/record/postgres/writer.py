@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
 from itertools import groupby
+from logging import getLogger
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall.errors import StoreError
 from rightcall.policy.types import HOUR, SECOND, Decision
 from rightcall.record.admission import Admission, end_interrupted, finish_once, sweep
 from rightcall.record.jobs import Job, Work, wake
@@ -214,8 +216,6 @@ class Writer:
 
     def _look_after(self, job: ServerJob) -> None:
         """Nobody waits for it: a fault of the server is tried again, anything else is logged."""
-        from rightcall.errors import StoreError
-
         if isinstance(job.error, StoreError) and not self._last:
             job.error = None
             self._later.append(job)
@@ -239,7 +239,7 @@ class Writer:
         for attempt in range(_TRIES):
             try:
                 way(jobs)
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+            except Exception as error:  # whatever it is, nobody may wait for ever
                 self._give_up_transaction()
                 if is_retried(error) and attempt < _TRIES - 1:
                     continue
@@ -247,6 +247,8 @@ class Writer:
                     for job in jobs:  # one of them cannot be written; which one shows alone
                         self._do(self._alone, [job])
                     return
+                if not isinstance(error, (self._errors.Error, StoreError)):
+                    getLogger(__name__).error("a transaction failed by a fault of RightCall itself", exc_info=error)
                 for job in jobs:
                     job.value, job.error = None, job.error or fault_of(error, self._address)
             return
@@ -271,7 +273,7 @@ class Writer:
             self.server = []
             connection = connect(self._address, lock_seconds=self._patience)
             try:
-                self.server = [(connection.info.host, connection.info.port)]
+                self.server = [(connection.info.hostaddr or connection.info.host, connection.info.port)]
                 if self._chain is None:
                     prepare(connection, self._address)
             except BaseException:
