@@ -1,5 +1,6 @@
 """The record beside the answers: nobody waits for it, nothing is lost, and a store that fails stops no answer."""
 
+import asyncio
 import logging
 import threading
 from collections import Counter
@@ -421,11 +422,14 @@ def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
     store = SqliteStore(path)
     SqliteStore(tmp_path / "other" / "audit.db").close()
     with recording(store) as found:
+        assert asyncio.run(found.paused()) is None
         assert found.state.ok
         path.rename(away)
+        asyncio.run(found.paused())
         assert not found.state.ok
         for end in ("-wal", "-shm"):
             path.with_name(f"audit.db{end}").unlink(missing_ok=True)
         path.write_bytes((tmp_path / "other" / "audit.db").read_bytes())
+        asyncio.run(found.paused())
         assert (found.state.ok, found.state.fault) == (False, "replaced")
     store.close()
