@@ -79,7 +79,7 @@ def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
             return n
 
         own.kill()
-        outcome = executor.run({"name": "act", "arguments": {"n": 1}})
+        outcome, *_ = [executor.run({"name": "act", "arguments": {"n": n}}) for n in range(3)]
         own.start()
     assert not outcome.ok
     assert outcome.decision is not None
@@ -89,6 +89,8 @@ def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
     for word in ("postgresql", "connection", str(own.port), str(own.folder)):
         assert word not in told, told
     assert "the store postgresql://" in caplog.text
+    texts = [record.getMessage() for record in caplog.records if "a call was refused" in record.getMessage()]
+    assert len(texts) == len(set(texts)), "the same is not said again for each call"
 
 
 def test_a_server_that_hangs_is_a_store_fault_too(own: Server) -> None:
