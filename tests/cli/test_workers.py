@@ -329,6 +329,23 @@ def test_sighup_replaces_all_workers_and_no_request_fails(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
+def test_a_second_sighup_during_a_reload_is_done_after_it(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--quiet") as server:
+        old = set(server.worker_pids())
+        server.process.send_signal(signal.SIGHUP)
+        server.until(lambda: len(set(server.worker_pids()) - old) == 1)
+        between = set(server.worker_pids())
+        for _ in range(3):  # they are one
+            server.process.send_signal(signal.SIGHUP)
+            sleep(0.05)
+        server.until(lambda: logged(tmp_path).count("2 workers were replaced") == 2)
+        server.until(lambda: len(server.worker_pids()) == 2)
+        assert not between & set(server.worker_pids())
+        assert "all are replaced once more afterwards" in logged(tmp_path)
+        assert server.ask().status == 200
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     with (
