@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec import json
 
-from rightcall.server.workers.parent import FOLDER
-from support import tool_server
+from rightcall.server.workers.parent import FOLDER, HANGING
+from support import postgres, tool_server
 from support.cli import Runner, environment, start, write_trusted
 from support.proxies import request
 from support.workers import Server, lives, serving_with, with_server
@@ -261,6 +261,34 @@ def test_a_stopped_worker_hangs_nobody_and_its_session_is_not_waited_for(tmp_pat
         finally:
             os.kill(stopped, signal.SIGCONT)
         assert here.call("tools_echo", {"text": "x"}, sessions[here.worker]).status == 200
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+@pytest.mark.promise("S-02")
+def test_a_store_that_hangs_hangs_no_worker(tmp_path: Path) -> None:
+    with postgres.Server.started(postgres.binaries_of(postgres.POSTGRES[-1])) as store, store.database() as url:
+        file = tmp_path / with_server(tmp_path)
+        write_trusted(file, f'{file.read_text()}\n[store]\nurl = "{url}"\n')
+        with serving_with(tmp_path, 2, "--policy", str(file), "--quiet") as server:
+            sessions = {name: (one, one.initialize()) for name, one in server.at_each().items()}
+            store.pause()
+            try:
+                until = monotonic() + HANGING + 3
+                while monotonic() < until:
+                    for one, session in sessions.values():
+                        for path, status in (("/health/live", 200), ("/health/ready", 503), ("/v1/models", 200)):
+                            began = monotonic()
+                            assert one.get(path).status == status, path
+                            assert monotonic() - began < 3.0, path
+                        called = one.call("tools_echo", {"text": "x"}, session)
+                        assert "cannot be written now" in text_of(called)
+            finally:
+                store.go_on()
+            assert "has done nothing" not in logged(tmp_path)
+            server.until(lambda: all(one.get("/health/ready").status == 200 for one, _ in sessions.values()))
+            for one, session in sessions.values():
+                assert text_of(one.call("tools_echo", {"text": "x"}, session)) == "x"
 
 
 @pytest.mark.long
