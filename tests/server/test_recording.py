@@ -414,6 +414,35 @@ def test_in_memory_nothing_is_written_beside_the_policy(tmp_path: Path) -> None:
     assert (found.state.recorded, list(tmp_path.iterdir())) == (1, [])
 
 
+@pytest.mark.promise("S-02")
+def test_an_event_loop_waits_a_moment_for_a_store_and_goes_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noting, "_LOOKING", 0.0)
+    store, gate = Faulty(), threading.Event()
+    look = store.look
+
+    def stuck(work: Callable[[Tables], Any]) -> Any:
+        gate.wait(60)
+        return look(work)
+
+    async def work(found: Recording) -> int:
+        paused, passes = asyncio.ensure_future(found.paused()), 0
+        try:
+            while not paused.done():
+                await asyncio.sleep(0.01)
+                passes += 1
+            assert await paused is None
+        finally:
+            gate.set()
+        return passes
+
+    with recording(store) as found:
+        store.look = stuck
+        assert asyncio.run(work(found)) > 5
+        assert (found.state.ok, found.state.fault) == (False, "unreachable")
+        asyncio.run(found.paused())
+        assert found.state.ok
+
+
 def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

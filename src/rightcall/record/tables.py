@@ -604,14 +604,16 @@ class Store(Protocol):
 
 
 ASIDE_SECONDS: Final = 1.0
+"""For which whoever serves waits for a store; what it then does is for whoever asks to say."""
 
 
 async def look_aside(store: Store, work: Callable[[Tables], T], seconds: float = ASIDE_SECONDS) -> T:
     """`look` from an event loop, which goes on meanwhile. Raises StoreError also where it takes longer than this."""
-    from asyncio import to_thread, wait_for  # late: who has no event loop does not pay for one
+    from asyncio import timeout, to_thread  # late: who has no event loop does not pay for one
 
     try:
-        return await wait_for(to_thread(store.look, work), seconds)
+        async with timeout(seconds):
+            return await to_thread(store.look, work)
     except TimeoutError:
         raise StoreError(f"the store did not answer within {seconds:g} seconds. Try again.", "unreachable") from None
 
