@@ -347,3 +347,9 @@ def test_a_fresh_checkout_installs_all_that_is_named(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "--editable '.[code,serve]'" in told
+
+
+def test_the_balancer_is_configured_in_one_place_which_a_test_runs() -> None:
+    assert [
+        page.name for page in PAGES if re.search(r"^\s*(backend|http-check) ", page.read_text(), re.MULTILINE)
+    ] == []

@@ -14,6 +14,8 @@ import pytest
 
 from rightcall import Gate
 from rightcall.batch import BatchError, map_ordered, read_texts
+from rightcall.batch.pool import MOST_WORKERS
+from rightcall.cli import options
 
 pytestmark = pytest.mark.promise("S-05")
 
@@ -31,10 +33,18 @@ def test_texts_are_read_in_two_processes_as_in_this_one() -> None:
     assert list(read_texts(gate, texts, workers=2, chunk=4)) == gate.read_many(texts)
 
 
-@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": -1}, {"chunk": 0}, {"chunk": -5}, {"chunk": "many"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"workers": 0}, {"workers": -1}, {"workers": True}, {"workers": MOST_WORKERS + 1}, {"chunk": 0}, {"chunk": -5},
+     {"chunk": "many"}, {"chunk": True}],
+)  # fmt: skip
 def test_a_number_that_makes_no_sense_is_refused_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="is a whole number, 1 or more"):
         read_texts(Gate(), ["a"], **wrong)
+
+
+def test_the_command_takes_as_many_workers() -> None:
+    assert options._MOST_WORKERS == MOST_WORKERS  # that module imports little
 
 
 def test_few_texts_are_held_at_a_time() -> None:

@@ -419,7 +419,7 @@ def test_every_line_gets_exactly_one_answer_that_is_json(lines: list[bytes], str
 def test_nesting_without_end_in_a_line_is_answered(field: str) -> None:
     deep = b"[" * 50_000 + b"1" + b"]" * 50_000
     (answer,) = answers(b'{"text": "x", "%s": %s}' % (field.encode(), deep), 0)
-    assert "error" in answer
+    assert answer["error"] == "the line cannot be read: its JSON is nested too deeply"
 
 
 # as a process

@@ -236,6 +236,15 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
     assert serves[0].endswith(f" --root {tmp_path}")
 
 
+def test_lines_for_a_policy_that_was_named_need_no_trust_and_no_restart(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve_nothing(monkeypatch)
+    (tmp_path / "own.toml").write_text("version = 1\n")
+    lines = run("serve", "--policy", str(tmp_path / "own.toml"), "--no-auth", "--no-audit").out.splitlines()
+    assert lines[lines.index('   mode = "observe"') + 1] == "   They count a second after the file was saved."
+
+
 @pytest.mark.parametrize(
     "command",
     [

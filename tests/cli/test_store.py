@@ -78,6 +78,22 @@ def test_the_order_of_file_and_server_is_said(run: Runner, file: Path) -> None:
     assert "expected a SQLite file and then a URL" in done.err
 
 
+def test_what_is_no_database_is_not_moved_and_nobody_is_told_to_adopt_it(run: Runner, tmp_path: Path) -> None:
+    other = tmp_path / "passwd"
+    other.write_text("root:x:0:0\n" * 100)
+    done = run("store", "migrate", str(other), "postgresql://ann@127.0.0.1:9/x")
+    assert done.code == 2
+    assert f"{other} is not a SQLite file; name the audit log that is to be moved" in done.err
+    assert "adopt" not in done.err
+
+
+def test_a_command_that_ends_does_not_say_that_it_continues(run: Runner) -> None:
+    done = run("audit", "tail", "--store", "postgresql://ann@127.0.0.1:9/x")
+    assert done.code == 2
+    assert "Run the command again once the server is back." in done.err
+    assert "continues" not in done.err
+
+
 def test_content_is_erased_after_a_question_and_verify_says_so(run: Runner, file: Path) -> None:
     where = ("--store", str(file))
     asked = run("audit", "erase", "--as", "ada", *where)

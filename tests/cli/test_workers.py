@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec import json
 
-from rightcall.server.workers.parent import FOLDER
-from support import tool_server
+from rightcall.server.workers.parent import FOLDER, HANGING
+from support import postgres, tool_server
 from support.cli import Runner, environment, start, write_trusted
 from support.proxies import request
 from support.workers import Server, lives, serving_with, with_server
@@ -264,6 +264,34 @@ def test_a_stopped_worker_hangs_nobody_and_its_session_is_not_waited_for(tmp_pat
 
 
 @pytest.mark.long
+@pytest.mark.postgres
+@pytest.mark.promise("S-02")
+def test_a_store_that_hangs_hangs_no_worker(tmp_path: Path) -> None:
+    with postgres.Server.started(postgres.binaries_of(postgres.POSTGRES[-1])) as store, store.database() as url:
+        file = tmp_path / with_server(tmp_path)
+        write_trusted(file, f'{file.read_text()}\n[store]\nurl = "{url}"\n')
+        with serving_with(tmp_path, 2, "--policy", str(file), "--quiet") as server:
+            sessions = {name: (one, one.initialize()) for name, one in server.at_each().items()}
+            store.pause()
+            try:
+                until = monotonic() + HANGING + 3
+                while monotonic() < until:
+                    for one, session in sessions.values():
+                        for path, status in (("/health/live", 200), ("/health/ready", 503), ("/v1/models", 200)):
+                            began = monotonic()
+                            assert one.get(path).status == status, path
+                            assert monotonic() - began < 3.0, path
+                        called = one.call("tools_echo", {"text": "x"}, session)
+                        assert "cannot be written now" in text_of(called)
+            finally:
+                store.go_on()
+            assert "has done nothing" not in logged(tmp_path)
+            server.until(lambda: all(one.get("/health/ready").status == 200 for one, _ in sessions.values()))
+            for one, session in sessions.values():
+                assert text_of(one.call("tools_echo", {"text": "x"}, session)) == "x"
+
+
+@pytest.mark.long
 def test_a_worker_that_was_replaced_tells_no_more_what_the_new_ones_tell(tmp_path: Path) -> None:
     with serving_with(tmp_path, 2, "--policy", with_server(tmp_path)) as server:
         old = server.worker_pids()
@@ -326,6 +354,23 @@ def test_sighup_replaces_all_workers_and_no_request_fails(tmp_path: Path) -> Non
         server.until(lambda: not old & set(server.worker_pids()))
         assert server.counted() == asked[0]
         assert len(tool_server.starts(tmp_path)) == 1, "the MCP server outlives its workers"
+
+
+@pytest.mark.long
+def test_a_second_sighup_during_a_reload_is_done_after_it(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--quiet") as server:
+        old = set(server.worker_pids())
+        server.process.send_signal(signal.SIGHUP)
+        server.until(lambda: len(set(server.worker_pids()) - old) == 1)
+        between = set(server.worker_pids())
+        for _ in range(3):  # they are one
+            server.process.send_signal(signal.SIGHUP)
+            sleep(0.05)
+        server.until(lambda: logged(tmp_path).count("2 workers were replaced") == 2)
+        server.until(lambda: len(server.worker_pids()) == 2)
+        assert not between & set(server.worker_pids())
+        assert "all are replaced once more afterwards" in logged(tmp_path)
+        assert server.ask().status == 200
 
 
 @pytest.mark.long

@@ -2,7 +2,10 @@
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.policy.watch import load_policy
 from rightcall.proxy.gates import Options
+from rightcall.record.postgres import PostgresStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.server import health
 from rightcall.server.access import Access
@@ -19,9 +23,14 @@ from rightcall.server.app import Parts, assemble, running
 from rightcall.server.health import OwnNotice, Readiness
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Recording
-from support.proxies import request
+from support.postgres import POSTGRES, Server, binaries_of
+from support.proxies import CHAT, post, request, request_for
+from support.scripted.server import Answer, ScriptedUpstream, Text
 
 pytestmark = pytest.mark.promise("H-02", "A-04")
+
+SOON = 5.0
+"""Half a second, and what a busy machine adds."""
 
 
 @pytest.fixture(autouse=True)
@@ -160,3 +169,45 @@ def test_ready_is_one_word_and_a_missing_mcp_server_is_another(tmp_path: Path) -
         assert told["mcp"]["shop"]["state"] != "ready"
         assert (told["ready"], told["status"]) == (True, "degraded")
     door.store.close()
+
+
+@pytest.mark.promise("S-02")
+@pytest.mark.postgres
+def test_a_store_that_hangs_stops_no_answer_and_the_server_says_that_it_is_not_ready(tmp_path: Path) -> None:
+    policy = load_policy({"version": 1, "servers": {}})
+    with (
+        Server.started(binaries_of(POSTGRES[-1])) as server,
+        server.database() as url,
+        closing(PostgresStore(url)) as store,
+        ScriptedUpstream() as upstream,
+    ):
+        upstream.play([Answer([Text("Hi")]) for _ in range(4)])
+        recording = Recording(store, policy, owned=False)
+        endpoint = Endpoint(SharedGateway(Door.open("gateway", policy, strict=True, store=store), pytest.fail))
+        access = Access(None, bound_to="127.0.0.1")
+        service = assemble(upstream.address, policy, Options(), access, Parts(recording, mcp=endpoint))
+        with running(service.app) as (host, port):
+            address = f"http://{host}:{port}"
+            assert request("GET", address, "/health/ready").status == 200
+            assert post(address, CHAT, request_for(CHAT, stream=False)).status == 200
+            server.pause()
+            try:
+                with ThreadPoolExecutor() as pool:
+                    began = time.monotonic()
+                    ready = pool.submit(request, "GET", address, "/health/ready")
+                    whole = pool.submit(request, "GET", address, "/health")
+                    passed = pool.submit(post, address, CHAT, request_for(CHAT, stream=False))
+                    while not (ready.done() and whole.done() and passed.done()):
+                        at = time.monotonic()
+                        assert request("GET", address, "/health/live").status == 200
+                        assert time.monotonic() - at < 1.0
+                    assert time.monotonic() - began < SOON
+                assert (ready.result().status, whole.result().json["ready"]) == (503, False)
+                assert passed.result().status == 200
+            finally:
+                server.go_on()
+            deadline = time.monotonic() + 30
+            while request("GET", address, "/health/ready").status != 200:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        recording.stop()

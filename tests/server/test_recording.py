@@ -1,5 +1,6 @@
 """The record beside the answers: nobody waits for it, nothing is lost, and a store that fails stops no answer."""
 
+import asyncio
 import logging
 import threading
 from collections import Counter
@@ -413,6 +414,35 @@ def test_in_memory_nothing_is_written_beside_the_policy(tmp_path: Path) -> None:
     assert (found.state.recorded, list(tmp_path.iterdir())) == (1, [])
 
 
+@pytest.mark.promise("S-02")
+def test_an_event_loop_waits_a_moment_for_a_store_and_goes_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noting, "_LOOKING", 0.0)
+    store, gate = Faulty(), threading.Event()
+    look = store.look
+
+    def stuck(work: Callable[[Tables], Any]) -> Any:
+        gate.wait(60)
+        return look(work)
+
+    async def work(found: Recording) -> int:
+        paused, passes = asyncio.ensure_future(found.paused()), 0
+        try:
+            while not paused.done():
+                await asyncio.sleep(0.01)
+                passes += 1
+            assert await paused is None
+        finally:
+            gate.set()
+        return passes
+
+    with recording(store) as found:
+        store.look = stuck
+        assert asyncio.run(work(found)) > 5
+        assert (found.state.ok, found.state.fault) == (False, "unreachable")
+        asyncio.run(found.paused())
+        assert found.state.ok
+
+
 def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,11 +451,14 @@ def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
     store = SqliteStore(path)
     SqliteStore(tmp_path / "other" / "audit.db").close()
     with recording(store) as found:
+        assert asyncio.run(found.paused()) is None
         assert found.state.ok
         path.rename(away)
+        asyncio.run(found.paused())
         assert not found.state.ok
         for end in ("-wal", "-shm"):
             path.with_name(f"audit.db{end}").unlink(missing_ok=True)
         path.write_bytes((tmp_path / "other" / "audit.db").read_bytes())
+        asyncio.run(found.paused())
         assert (found.state.ok, found.state.fault) == (False, "replaced")
     store.close()

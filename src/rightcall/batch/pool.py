@@ -21,6 +21,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -40,6 +41,8 @@ Work = Callable[[Chunk], Result]
 _AHEAD = 3
 """Chunks per worker that are given out before the first of them is done."""
 _CHUNK = 256
+MOST_WORKERS = 256
+"""As for the command."""
 WORKER_LOST = "a worker process ended (killed, or out of memory?), and the rest was not read"
 _IN_A_SCRIPT = 'A script that starts workers needs `if __name__ == "__main__":` around its own work'
 
@@ -58,15 +61,17 @@ def read_texts(
     >>> [reading.text for reading in read_texts(Gate(), ["Hello.", "Bye."], workers=1)]
     ['Hello.', 'Bye.']
     """
-    _expect_some("workers", 1 if workers is None else workers)
+    workers = min(os.cpu_count() or 1, MOST_WORKERS) if workers is None else workers
+    _expect_some("workers", workers, MOST_WORKERS)
     _expect_some("chunk", chunk)
     chunks = chunks_of(several(texts), chunk)
-    return (one for some in map_ordered(partial(_reader, gate), chunks, workers or os.cpu_count() or 1) for one in some)
+    return (one for some in map_ordered(partial(_reader, gate), chunks, workers) for one in some)
 
 
-def _expect_some(name: str, given: object) -> None:
-    if not isinstance(given, int) or given < 1:
-        raise ValueError(f"`{name}` is a whole number, 1 or more; got {given!r}")
+def _expect_some(name: str, given: object, most: int | None = None) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= (most or given):
+        at_most = "" if most is None else f" and {most} at most"
+        raise ValueError(f"`{name}` is a whole number, 1 or more{at_most}; got {given!r}")
 
 
 def _reader(gate: Gate) -> Work[list[Any], list[Reading]]:
@@ -90,7 +95,9 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
         yield from map(prepare(), chunks)
         return
     carried = pickle.dumps(prepare)  # here, so that what cannot be carried is said by the gate, and not by a worker
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(carried,))
+    spawning = get_context("spawn")
+    theirs, lifeline = spawning.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=spawning, initializer=_begin, initargs=(carried, theirs))
     given: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
@@ -101,11 +108,12 @@ def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chu
         while given:
             yield given.popleft().result()
     except BrokenProcessPool as error:
-        for one in list(getattr(pool, "_processes", {}).values()):
-            one.kill()  # the pool itself misses one that was being started, and would wait for it
+        lifeline.close()  # the pool itself misses a worker that was being started, and would wait for it
         raise BatchError(f"{WORKER_LOST}. {_IN_A_SCRIPT}") from error
     finally:
         pool.shutdown(cancel_futures=True)
+        lifeline.close()
+        theirs.close()
 
 
 _OF_A_GROUP = (signal.SIGINT, signal.SIGTERM)
@@ -130,19 +138,19 @@ class _Worker:
     work: Callable[[Any], Any]
 
 
-def _begin(carried: bytes) -> None:
+def _begin(carried: bytes, lifeline: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if os.name == "posix":
         os.setpgid(0, 0)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_A_GROUP)
     parent = parent_process()
-    if parent is not None:
-        Thread(target=_end_with, args=(parent,), daemon=True).start()
+    ends = [lifeline] if parent is None else [lifeline, parent.sentinel]
+    Thread(target=_end_with, args=(ends,), daemon=True).start()
     _Worker.work = pickle.loads(carried)()  # noqa: S301 - written by our own parent a moment ago
 
 
-def _end_with(parent: Any) -> None:
-    parent.join()
+def _end_with(ends: list[Any]) -> None:
+    wait(ends)
     os._exit(1)  # nobody is left who would take a result
 
 

@@ -227,7 +227,7 @@ def _run(command: str, arguments: list[str], when_loaded: Callable[[], None] | N
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:
-        message = str(error)
+        message = str(error).replace("It continues by itself once", "Run the command again once")  # this one has ended
         return _complain(message if options is None else _part("options").pointed(message, options))
 
 

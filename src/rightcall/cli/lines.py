@@ -481,7 +481,9 @@ def value_of(line: bytes) -> Any:
         raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
         raise LineError(f"the line is not JSON: {error.msg} (column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise LineError("the line cannot be read: its JSON is nested too deeply") from error
+    except ValueError as error:
         raise LineError(f"the line cannot be read: {error}") from error
 
 

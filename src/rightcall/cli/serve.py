@@ -321,7 +321,10 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
             "Press Ctrl-C to stop.",
             "",
         ]
-    file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
+    counts = "They count a second after the file was saved."
+    if options.policy is None:  # a file that was found, and not named
+        file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
+        counts = f"They count once you trust the file ({program()} trust{file}) and start again."
     first = ["1. The models behind it:", "   curl -s $BASE/models"]
     second = "2. A request of your client: the header x-rightcall of the answer says what was done to it"
     if practice:
@@ -341,7 +344,7 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
         "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
-        f"   They count once you trust the file ({program()} trust{file}) and start again.",
+        f"   {counts}",
         f"What passed is in the audit log: {follow_up('audit tail', options, program())}",
         f"Health is at {base}/health, and metrics: curl ${{BASE%/v1}}/metrics",
         "",

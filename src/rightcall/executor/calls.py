@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import lru_cache
 from hashlib import sha256
-from time import perf_counter
+from math import inf
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, json
@@ -362,10 +363,19 @@ def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
     return json.encode({"effects": sorted(effects), "confidence": confidence, "repairs": []}).decode()
 
 
+_AGAIN, _MOST_LOGGED = 60.0, 64
+_logged: dict[str, float] = {}
+"""When each fault of a store was logged: while a server is away, it is the same for every call."""
+
+
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
-    if error.told != str(error):
-        log.warning("rightcall: a call was refused: %s", error)
+    text, now = str(error), monotonic()
+    if error.told != text and now - _logged.get(text, -inf) >= _AGAIN:
+        if len(_logged) >= _MOST_LOGGED:
+            _logged.clear()
+        _logged[text] = now
+        log.warning("rightcall: a call was refused: %s", text)
     return Admission(Decision("deny", f"store:{error.fault}", error.told), 0)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVa
 
 from msgspec import Struct, json
 
+from rightcall.errors import StoreError
 from rightcall.policy.types import (
     Approval,
     ApprovalStatus,
@@ -602,6 +603,21 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+ASIDE_SECONDS: Final = 1.0
+"""For which whoever serves waits for a store; what it then does is for whoever asks to say."""
+
+
+async def look_aside(store: Store, work: Callable[[Tables], T], seconds: float = ASIDE_SECONDS) -> T:
+    """`look` from an event loop, which goes on meanwhile. Raises StoreError also where it takes longer than this."""
+    from asyncio import timeout, to_thread  # late: who has no event loop does not pay for one
+
+    try:
+        async with timeout(seconds):
+            return await to_thread(store.look, work)
+    except TimeoutError:
+        raise StoreError(f"the store did not answer within {seconds:g} seconds. Try again.", "unreachable") from None
 
 
 async def pause_between_looks(seconds: float) -> None:

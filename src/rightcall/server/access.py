@@ -40,7 +40,7 @@ from rightcall.policy.types import Token
 from rightcall.proxy.gates import CALLER_HEADER
 from rightcall.record.admission import unsaid
 from rightcall.record.notes import note_change
-from rightcall.record.tables import NO_IDENTITY, Store, Tables
+from rightcall.record.tables import NO_IDENTITY, Store, Tables, look_aside
 from rightcall.server.addresses import (
     NEVER_A_PAGE,
     READ,
@@ -225,7 +225,7 @@ class Callers:
     async def _read(self) -> None:
         began = self._now()
         try:
-            tokens = await asyncio.to_thread(self._store.look, lambda tables: tables.tokens())
+            tokens = await look_aside(self._store, lambda tables: tables.tokens())
             wall = self._store.clock.wall()
             self._known = {one.digest: one.caller for one in tokens if not has_expired(one, wall)}
             self._fault = None

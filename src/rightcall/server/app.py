@@ -196,10 +196,10 @@ def assemble(
     if recording is not None:
         callers = callers or Callers(recording.store)
         metrics.audit_failures = lambda: recording.failures + recording.lost + readiness.refused
-    paused = stopped if recording is None else recording.paused
+    paused = _stopped if recording is None else recording.paused
     readiness = Readiness(partial(_deciding, parts), _notice_of(parts))
     metrics.decided = readiness.decided
-    state = partial(_state_of, parts, in_force, paused, readiness)
+    state = partial(_state_of, parts, in_force, readiness)
     hooks = [partial(count, metrics), *filter(None, (recording and recording.told, parts.watcher))]
 
     async def stop_recording() -> None:
@@ -207,6 +207,9 @@ def assemble(
             await asyncio.to_thread(parts.ending)
         if recording is not None:
             await asyncio.to_thread(recording.stop)
+
+    async def look() -> None:
+        await asyncio.gather(readiness.look(), paused())
 
     def state_now() -> dict[str, Any]:
         watch.look()
@@ -228,7 +231,7 @@ def assemble(
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     condition = Condition()
     app = build_app(
-        Entrance(access, callers, speakers), metrics, Health(about, state_now, condition, readiness.look),
+        Entrance(access, callers, speakers), metrics, Health(about, state_now, condition, look),
         proxy=under_the_policy_of_now, beside=beside, span=span,
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
@@ -266,11 +269,14 @@ def _notice_of(parts: Parts) -> Notice | None:
     return OwnNotice() if parts.seat is None else parts.seat.board
 
 
-def _state_of(
-    parts: Parts, in_force: PolicyInForce, paused: Callable[[], Pause | None], readiness: Readiness
-) -> dict[str, Any]:
-    """How a server is at the moment."""
-    recording, mcp, held, problem = parts.recording, parts.mcp, paused(), in_force.problem
+async def _stopped() -> Pause | None:
+    return stopped()
+
+
+def _state_of(parts: Parts, in_force: PolicyInForce, readiness: Readiness) -> dict[str, Any]:
+    """How a server is at the moment, as far as its stores were looked at: this waits for nothing."""
+    recording, mcp, problem = parts.recording, parts.mcp, in_force.problem
+    held = stopped() if recording is None else recording.held
     audit = asdict(recording.state) if recording is not None else None
     if audit is not None:
         audit["failures"] += readiness.refused

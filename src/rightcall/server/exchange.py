@@ -12,7 +12,7 @@ import asyncio
 import html
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from math import ceil
 from time import monotonic
@@ -579,7 +579,7 @@ class Proxy:
 
     def __init__(
         self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
-        paused: Callable[[], object | None] | None = None, own: OwnTools | None = None,
+        paused: Callable[[], Awaitable[object | None]] | None = None, own: OwnTools | None = None,
     ) -> None:  # fmt: skip
         self.upstream = upstream
         self._own = own
@@ -619,10 +619,10 @@ class Proxy:
     async def aclose(self) -> None:
         await self.upstream.aclose()
 
-    def is_paused(self) -> bool:
+    async def is_paused(self) -> bool:
         """Tools may be offered in ways that nobody reads here, and a model may write a call that nobody offered. So
         while calls are paused no model is asked anything."""
-        return self._paused is not None and self._paused() is not None
+        return self._paused is not None and await self._paused() is not None
 
     def _wire(self, scope: Scope) -> Wire | None:
         method, path = scope["method"], scope["path"]
@@ -698,7 +698,7 @@ class _Exchange:
             watch.cancel()
 
     async def _answer(self, body: bytes) -> None:
-        if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
+        if self.scope["method"] not in _ASKING_NOTHING and await self.proxy.is_paused():
             raise Paused
         given = self.scope["headers"]
         entered = entrance_of(self.scope)
@@ -706,7 +706,7 @@ class _Exchange:
         budget = self.proxy.budget if self.wire is not None else None
         if budget is not None and budget.counts(self.facts.caller):
             self.facts.counted = True
-            budget.check(self.facts.caller)
+            await budget.check(self.facts.caller)
         headers = self.span.headers([header for header in given if not header[0].startswith(OWN)])
         target = _target(self.scope)
         asking = None

@@ -49,7 +49,7 @@ from rightcall.record.notes import (
     policy_note,
 )
 from rightcall.record.premises import existing_folder, found_folder, open_store, store_place
-from rightcall.record.tables import NO_IDENTITY, CallBody, Needs, Planned, Store, Tables, encode
+from rightcall.record.tables import NO_IDENTITY, CallBody, Needs, Planned, Store, Tables, encode, look_aside
 from rightcall.server.access import Reason
 
 # ── metrics ──
@@ -471,38 +471,43 @@ class Recording:
         self._deadline = 0.0
         self._look_again = 0.0
         self._unread = ""
+        """Why the store cannot even be read, as when its file is gone: tokens cannot be checked then. Nobody need write
+        for that to be noticed."""
+        self.held: Pause | None = None
+        """The emergency stop, as it was found last."""
         self._thread = threading.Thread(target=self._write, name="rightcall recording", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
 
     @property
     def state(self) -> State:
-        fault = self.fault or ("closed" if self._stopping.is_set() else "") or self._unreadable()
+        """As far as it was looked at."""
+        fault = self.fault or ("closed" if self._stopping.is_set() else "") or self._unread
         return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
 
-    def _unreadable(self) -> str:
-        """Why the store cannot even be read, as when its file is gone: tokens cannot be checked then. Nobody need write
-        for that to be noticed."""
-        if (now := monotonic()) >= self._look_again:
-            self._look_again = now + _LOOKING
-            try:
-                self._unread = "replaced" if self.store.look(self._strangeness) else ""
-            except StoreError as error:
-                self._unread = "" if error.fault == "locked" else error.fault
-        return self._unread
-
     def _strangeness(self, tables: Tables) -> str:
-        """Why the file is not the one that was opened; empty where it is, or the store has no file."""
+        """In one word what is wrong where the file is not the one that was opened."""
         path: str | None = getattr(self.store, "path", None)
-        return "" if path is None else wrong_with(path, cast("Identified", tables))
-
-    def paused(self) -> Pause | None:
-        """The emergency stop, while it holds. Where the store cannot be read nobody can tell whether it has one of its
-        own, and answers pass: the proxy runs nothing."""
         try:
-            return self.store.look(lambda tables: tables.paused())
-        except StoreError:
-            return stopped()
+            return "replaced" if path is not None and wrong_with(path, cast("Identified", tables)) else ""
+        except StoreError as error:
+            return error.fault
+
+    async def paused(self) -> Pause | None:
+        """The emergency stop, while it holds. Where the store cannot be read nobody can tell whether it has one of its
+        own, and answers pass: the proxy runs nothing. From time to time it is found whether it is the same store."""
+        if is_due := (now := monotonic()) >= self._look_again:
+            self._look_again = now + _LOOKING
+
+        def work(tables: Tables) -> tuple[Pause | None, str]:
+            return tables.paused(), self._strangeness(tables) if is_due else self._unread
+
+        try:
+            self.held, unread = await look_aside(self.store, work)
+        except StoreError as error:
+            self.held, unread = stopped(), error.fault
+        self._unread = "" if unread == "locked" else unread
+        return self.held
 
     def told(self, facts: Facts) -> None:
         """A request is over: every call of its answer is recorded, and the tokens of who has a budget are counted.
@@ -553,14 +558,14 @@ class Recording:
     def counts(self, caller: str) -> bool:
         return tokens_per_day(self._settings, caller) > 0
 
-    def check(self, caller: str) -> None:
+    async def check(self, caller: str) -> None:
         """Raises Spent where a caller may ask no model any more today. Where the store cannot be read nobody knows what
         was used up, and nothing is asked."""
         most = tokens_per_day(self._settings, caller)
         if not most:
             return
         try:
-            spent, wall = self.store.look(lambda tables: (tables.spent(caller).tokens, tables.wall()))
+            spent, wall = await look_aside(self.store, lambda tables: (tables.spent(caller).tokens, tables.wall()))
         except StoreError:
             unread = "The tokens that this caller has used today cannot be read now, so no model is asked. Try again."
             raise Spent(unread, _LOOKING) from None

@@ -175,6 +175,8 @@ def test_a_method_is_no_field_and_is_not_called() -> None:
 def test_exceptions_classes_modules_and_functions_are_no_messages(thing: Any) -> None:
     unpacked = unpack(thing)
     assert (unpacked.parts, [note.code for note in unpacked.notes]) == ((), ["unreadable"])
+    (note,) = unpack(3).notes
+    assert note.message == "a value of type int is not a message"
 
 
 def test_a_field_that_was_not_sent_is_no_call() -> None:

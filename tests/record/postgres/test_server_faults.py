@@ -4,16 +4,17 @@ recorded, and everything goes on by itself once the server is back."""
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec import to_builtins
 
 from rightcall import Executor
 from rightcall.errors import StoreError
-from rightcall.record.postgres import PostgresStore
-from rightcall.record.tables import read_end
+from rightcall.record.postgres import PostgresReader, PostgresStore
+from rightcall.record.tables import Tables, read_end
 from rightcall.record.verify import verify_audit
 from support.postgres import Server
 from support.postgres_calls import begin, cut_off, end
@@ -78,7 +79,7 @@ def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
             return n
 
         own.kill()
-        outcome = executor.run({"name": "act", "arguments": {"n": 1}})
+        outcome, *_ = [executor.run({"name": "act", "arguments": {"n": n}}) for n in range(3)]
         own.start()
     assert not outcome.ok
     assert outcome.decision is not None
@@ -88,6 +89,8 @@ def test_callers_read_nothing_of_the_server_while_it_is_away_and_the_log_does(
     for word in ("postgresql", "connection", str(own.port), str(own.folder)):
         assert word not in told, told
     assert "the store postgresql://" in caplog.text
+    texts = [record.getMessage() for record in caplog.records if "a call was refused" in record.getMessage()]
+    assert len(texts) == len(set(texts)), "the same is not said again for each call"
 
 
 def test_a_server_that_hangs_is_a_store_fault_too(own: Server) -> None:
@@ -102,6 +105,42 @@ def test_a_server_that_hangs_is_a_store_fault_too(own: Server) -> None:
         open_calls = store.look(lambda tables: tables.running())
         assert len(open_calls) <= 2 + 1
         assert store.look(verify_audit).ok
+
+
+def paused(tables: Tables) -> object:
+    return tables.paused()
+
+
+def test_looks_at_a_server_that_hangs_end_soon_and_then_at_once_until_it_goes_on(own: Server) -> None:
+    with own.database() as url, closing(PostgresStore(url)) as store, closing(PostgresReader(url)) as reader:
+        for one in (store, reader):
+            assert one.look(paused) is None
+        own.pause()
+        try:
+            for one in (store, reader):
+                for limit in (SOON, 0.2):
+                    began = time.monotonic()
+                    with pytest.raises(StoreError) as raised:
+                        one.look(paused)
+                    assert time.monotonic() - began < limit
+                    assert raised.value.fault == "unreachable"
+        finally:
+            own.go_on()
+        comes_back(store)
+        for one in (store, reader):
+            deadline = time.monotonic() + 30
+            found: object = "nothing yet"
+            while found is not None and time.monotonic() < deadline:
+                with suppress(StoreError):
+                    found = one.look(paused)
+                time.sleep(0.05)
+            assert found is None
+
+
+def test_a_look_may_take_long_while_the_server_answers(url: str) -> None:
+    with closing(PostgresStore(url, silent_seconds=0.05)) as store:
+        found = store.look(lambda tables: cast("Any", tables).documents("SELECT pg_sleep(1)::text"))
+        assert found == [("",)]
 
 
 def test_a_commit_whose_answer_was_lost_is_looked_up_and_stands(server: Server) -> None:

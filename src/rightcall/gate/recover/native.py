@@ -224,7 +224,7 @@ class Basket:
                 self._left -= 1
                 yield item
         except Exception:  # noqa: BLE001 - a list of an SDK that cannot be walked to its end
-            self.note("unreadable", f"a {type(value).__name__} cannot be read completely")
+            self.note("unreadable", f"a value of type {type(value).__name__} cannot be read completely")
 
     def note(self, code: NoteCode, message: str) -> None:
         self.notes.append(Note(code, message))
@@ -420,7 +420,7 @@ def _read(basket: Basket, thing: Any, depth: int) -> None:
         for item in basket.entries(thing):
             _read(basket, item, depth + 1)
     elif not is_thing(thing):
-        basket.note("unreadable", f"a {escaped(type(thing).__name__, 60)} is not a message")
+        basket.note("unreadable", f"a value of type {escaped(type(thing).__name__, 60)} is not a message")
     elif not _read_thing(basket, thing, depth + 1):
         data = dumped(thing)
         if data is None:

@@ -478,7 +478,7 @@ class Budget(Protocol):
         """Whether the tokens of this caller are limited at all."""
         ...
 
-    def check(self, caller: str) -> None:
+    async def check(self, caller: str) -> None:
         """Raises Spent."""
         ...
 

@@ -109,6 +109,8 @@ class Source:
         self.path = os.path.realpath(path)
         if not os.path.isfile(self.path):
             raise ConfigError(f"no audit log at {escaped(str(path))}; name the SQLite file that is to be moved")
+        if not _is_database(self.path):
+            raise ConfigError(f"{escaped(str(path))} is not a SQLite file; name the audit log that is to be moved")
         clock = SystemClock()
         runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=False)
@@ -148,6 +150,14 @@ class Source:
 
     def close(self) -> None:
         self._readers.close()
+
+
+def _is_database(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:  # whoever opens it says why
+        return True
 
 
 def moved_to(tables: SqliteTables) -> Moved | None:

@@ -10,8 +10,9 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
+from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakSet, finalize
 
 from rightcall.errors import StoreError
@@ -45,20 +46,57 @@ _READERS = 2
 _PROBE_SECONDS = 0.2
 """How long a server may take to say anything at all."""
 _EXIT_SECONDS = 2.0
+_SILENT_SECONDS = 0.25
+"""After which one asks whether the server is there at all."""
+_MISSES = 2
+"""How often in a row it is not, before a look ends that may have taken minutes."""
+
+
+class _Reader:
+    """A connection that looks; `wire` cuts it, from whatever thread."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
+        self.connection = connection
+        self.tables = tables
+        self.wire = socket.socket(fileno=os.dup(connection.fileno()))
+
+    def close(self) -> None:
+        self.tables.close()
+        with suppress(Exception):
+            self.connection.close()
+        self.wire.close()
+
+
+class _Look:
+    """One that is under way."""
+
+    def __init__(self) -> None:
+        self.waits = monotonic()
+        """Since when it may have heard nothing."""
+        self.reader: _Reader | None = None
 
 
 class Readers:
-    """Connections that only read, for `look`."""
+    """Connections that only read, for `look`. A look may take minutes while the server says anything at all; where it
+    does not, those that are under way end soon, and others at once, until it does."""
 
-    def __init__(self, address: Address, clock: Clock, busy_seconds: float) -> None:
+    def __init__(self, address: Address, clock: Clock, busy_seconds: float, silent_seconds: float) -> None:
         self._address = address
         self._clock = clock
         self._patience = busy_seconds
         self._free = threading.Semaphore(_READERS)
         self._own = threading.local()
         """The look that this thread is in."""
-        self._idle: list[tuple[psycopg.Connection[Any], PostgresTables]] = []
+        self._idle: list[_Reader] = []
         self._closed = False
+        self._door = threading.Lock()
+        self._under_way: set[_Look] = set()
+        self._gone: Callable[[], Exception] | None = None
+        """What is raised while the server says nothing."""
+        self.busy = threading.Event()
+        self.server: list[tuple[str, int]] = []
+        """The one that is connected to, of those that the address names."""
+        self._watch = Watch(address, self, inf, silent_seconds, _MISSES)
 
     def look(self, work: Callable[[Tables], T]) -> T:
         if self._closed:
@@ -67,32 +105,43 @@ class Readers:
             return work(under_way)
         if not self._free.acquire(timeout=self._patience):
             raise unusable(self._address, "all connections for reading are in use", "Try again.", "locked")
+        look = _Look()
         try:
-            return self._looked(work)
+            with self._door:
+                self._under_way.add(look)
+                self.busy.set()
+            return self._looked(work, look)
         finally:
+            with self._door:
+                self._under_way.discard(look)
+                if not self._under_way and self._gone is None:
+                    self.busy.clear()
             self._free.release()
 
-    def _looked(self, work: Callable[[Tables], T]) -> T:
+    def _looked(self, work: Callable[[Tables], T], look: _Look) -> T:
         errors = load_driver()
-        connection, tables = self._begun()
+        reader = self._begun(look)
         try:
-            self._own.tables = looking = cast("Tables", ReadOnly(tables))
+            self._own.tables = looking = cast("Tables", ReadOnly(reader.tables))
             return work(looking)
         except errors.Error as error:
             raise fault_of(error, self._address) from error
         finally:
             self._own.tables = None
-            self._give_back(connection, tables)
+            self._give_back(reader, look)
 
-    def _begun(self) -> "tuple[psycopg.Connection[Any], PostgresTables]":
+    def _begun(self, look: _Look) -> _Reader:
+        errors = load_driver()
+        self._expect_server()
         while self._idle:
-            connection, tables = self._idle.pop()
+            look.reader = reader = self._idle.pop()
             try:
-                connection.execute(BEGIN_LOOK)
-            except load_driver().Error:  # the server was away meanwhile
-                _close(connection, tables)
+                reader.connection.execute(BEGIN_LOOK)
+            except errors.Error:  # the server was away meanwhile
+                self._drop(reader, look)
+                self._expect_server()
             else:
-                return connection, tables
+                return reader
         connection = connect(self._address, lock_seconds=self._patience)
         try:
             check_version(connection, self._address)
@@ -100,58 +149,119 @@ class Readers:
                 ((now,),) = connection.execute(TIME).fetchall()
                 self._clock.tell(now * 1000)
             connection.execute(BEGIN_LOOK)
+            self.server = [(connection.info.host, connection.info.port)]
+            look.reader = reader = _Reader(connection, PostgresTables(connection, self._clock, None))
         except BaseException as error:
             connection.close()
-            if isinstance(error, load_driver().Error):
+            if isinstance(error, errors.Error):
                 raise fault_of(error, self._address) from error
             raise
-        return connection, PostgresTables(connection, self._clock, None)
+        return reader
 
-    def _give_back(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
+    def _give_back(self, reader: _Reader, look: _Look) -> None:
         try:
-            connection.execute("ROLLBACK")
+            reader.connection.execute("ROLLBACK")
         except load_driver().Error:
-            _close(connection, tables)
+            self._drop(reader, look)
             return
-        self._idle.append((connection, tables))
+        look.reader = None
+        self._idle.append(reader)
         if self._closed:
             self.close()
+
+    def _drop(self, reader: _Reader, look: _Look) -> None:
+        with self._door:  # nobody cuts what is closed
+            look.reader = None
+        reader.close()
+
+    def _expect_server(self) -> None:
+        if (gone := self._gone) is not None:
+            raise gone()
+
+    # What watches
+
+    @property
+    def asked(self) -> float | None:
+        with self._door:
+            return -inf if self._gone else min((one.waits for one in self._under_way), default=None)
+
+    def answered(self) -> None:
+        with self._door:
+            self._gone = None
+            for one in self._under_way:
+                one.waits = monotonic()
+            if not self._under_way:
+                self.busy.clear()
+
+    def give_up(self, error: Callable[[], Exception]) -> None:
+        with self._door:
+            self._gone = error
+            self.server = []  # any of them will do now
+            for one in self._under_way:
+                if one.reader is not None:
+                    with suppress(OSError):
+                        one.reader.wire.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._closed = True
         while self._idle:
-            _close(*self._idle.pop())
+            self._idle.pop().close()
+        self._watch.stop()
 
 
-def _close(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
-    tables.close()
-    with suppress(Exception):
-        connection.close()
+class Watched(Protocol):
+    """Waits for a server."""
+
+    busy: threading.Event
+    """Set while it may wait."""
+    server: list[tuple[str, int]]
+
+    @property
+    def asked(self) -> float | None:
+        """Since when it has been waiting."""
+        ...
+
+    def answered(self) -> None:
+        """The server says something, though not yet what is waited for."""
+        ...
+
+    def give_up(self, error: Callable[[], Exception]) -> None:
+        """The server is gone: whoever waits is told now. Called again and again, until it answers."""
+        ...
 
 
 class Watch:
     """Tells whoever waits that the server is gone, long before the connection notices."""
 
-    def __init__(self, address: Address, writer: Writer, busy_seconds: float, silent_seconds: float) -> None:
+    def __init__(
+        self, address: Address, watched: Watched, patience: float, silent_seconds: float, misses: int = 1
+    ) -> None:
         self._address = address
-        self._writer = writer
+        self._watched = watched
         self._silence = silent_seconds
-        self._patience = busy_seconds + 1.0
+        self._patience = patience
+        self._misses = misses
         self._stopped = False
         self._thread = threading.Thread(target=self._watch, name="rightcall postgres watch", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
+        missed = 0
         while not self._stopped:
-            self._writer.busy.wait()
+            self._watched.busy.wait()
             if self._stopped:
                 return
-            asked = self._writer.asked
+            asked = self._watched.asked
             silent = 0.0 if asked is None else monotonic() - asked
             if silent > self._patience:
-                self._writer.give_up(lambda: self._gone("it did not answer in time"))
-            elif silent > self._silence and not answers(self._writer.server or self._address.servers()):
-                self._writer.give_up(lambda: self._gone("the server does not answer"))
+                self._watched.give_up(lambda: self._gone("it did not answer in time"))
+            elif silent <= self._silence:
+                missed = 0
+            elif answers(self._watched.server or self._address.servers()):
+                missed = 0
+                self._watched.answered()
+            elif (missed := missed + 1) >= self._misses:
+                self._watched.give_up(lambda: self._gone("the server does not answer"))
             threading.Event().wait(0.05)
 
     def _gone(self, what: str) -> StoreError:
@@ -159,8 +269,9 @@ class Watch:
 
     def stop(self) -> None:
         self._stopped = True
-        self._writer.busy.set()
-        self._thread.join(1.0)
+        self._watched.busy.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(1.0)
 
 
 def answers(servers: list[tuple[str, int]]) -> bool:
@@ -188,8 +299,8 @@ class PostgresStore:
     """A `Store`. Opening makes the tables where there are none; raises StoreError when the server cannot be used."""
 
     def __init__(
-        self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
-        label: str = "", keep: int = 0,
+        self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0,
+        silent_seconds: float = _SILENT_SECONDS, label: str = "", keep: int = 0,
     ) -> None:  # fmt: skip
         """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether
         the server is there at all. `label` names this node for people. `keep`: days after which records go, or 0."""
@@ -197,8 +308,8 @@ class PostgresStore:
         self.clock: Clock = clock or DatabaseClock()
         self._forked = False
         self._writer = Writer(self.address, self.clock, busy_seconds, label, keep)
-        self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
-        self._readers = Readers(self.address, self.clock, busy_seconds)
+        self._watch = Watch(self.address, self._writer, busy_seconds + 1.0, silent_seconds)
+        self._readers = Readers(self.address, self.clock, busy_seconds, silent_seconds)
         self._listener = Listener(self.address, busy_seconds)
         keeper = Keeper(self._readers.look)
         self._writer.wrote = keeper.wrote
@@ -279,7 +390,7 @@ class PostgresReader:
     def __init__(self, url: str, *, busy_seconds: float = 3.0) -> None:
         self.address = read_address(url)
         self.clock: Clock = DatabaseClock()
-        self._readers = Readers(self.address, self.clock, busy_seconds)
+        self._readers = Readers(self.address, self.clock, busy_seconds, _SILENT_SECONDS)
 
     @property
     def path(self) -> str:

@@ -138,6 +138,9 @@ class Writer:
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 
+    def answered(self) -> None:
+        """Nothing follows: whoever waits for the server still does, and for so long it is asked again."""
+
     def give_up(self, error: Callable[[], Exception]) -> None:
         """The server is gone: whoever waits is told now. What happened all the same is ended once it is back."""
         with self._door:

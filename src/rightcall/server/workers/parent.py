@@ -153,7 +153,9 @@ class Parent:
         self._heard_at = 0.0
         self._sooner = asyncio.Event()
         """Set where it is worth to try before a pause is over."""
-        self._renewing = asyncio.Lock()
+        self._renewing = False
+        self._again = False
+        """Whether another SIGHUP came meanwhile: workers that were started before it may be of the old version."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watching = PolicyWatch(plan.policy, lambda _: None, self._noted)
         self._relays = Relays(os.path.join(self._folder, "servers.sock"))
@@ -393,29 +395,38 @@ class Parent:
     async def _renew(self) -> None:
         """Take the policy of now, and put new workers in the place of the old ones, one after another: each is ready
         before the other takes no more."""
-        self._watching.look_now()
-        say, policy = self._plan.say, self._plan.policy
-        if self._renewing.locked():
-            say("SIGHUP: workers are being replaced already", "warning")
+        self._again = True
+        if self._renewing:
+            self._plan.say("SIGHUP: workers are being replaced already; all are replaced once more afterwards", "note")
             return
-        if policy.problem is not None:
+        self._renewing = True
+        try:
+            while self._again and not self._stopping.is_set():
+                self._again = False
+                await self._replace_all()
+        finally:
+            self._renewing = False
+
+    async def _replace_all(self) -> None:
+        self._watching.look_now()
+        say = self._plan.say
+        if self._plan.policy.problem is not None:
             say("SIGHUP: nothing was restarted, since new workers could not start with this policy file", "warning")
             return
         self._hurry()
-        async with self._renewing:
-            old = [one for one in self._workers if one.state == "ready"]
-            for one in old:
-                try:
-                    new = await self._another()
-                except _NotStarted as fault:
-                    if not self._stopping.is_set():
-                        say(f"SIGHUP: {fault}; the old workers go on", "error")
-                    return
-                self._spawn(self._keep(new))
-                self._retire(one)
-                self._lead()
-            were = "1 worker was" if len(old) == 1 else f"{len(old)} workers were"
-            say(f"SIGHUP: {were} replaced; the old ones finish their requests", "note")
+        old = [one for one in self._workers if one.state == "ready"]
+        for one in old:
+            try:
+                new = await self._another()
+            except _NotStarted as fault:
+                if not self._stopping.is_set():
+                    say(f"SIGHUP: {fault}; the old workers go on", "error")
+                return
+            self._spawn(self._keep(new))
+            self._retire(one)
+            self._lead()
+        were = "1 worker was" if len(old) == 1 else f"{len(old)} workers were"
+        say(f"SIGHUP: {were} replaced; the old ones finish their requests", "note")
 
     def _broadcast(self, kind: bytes, content: bytes = b"") -> None:
         for one in self._workers:
