@@ -18,6 +18,7 @@ import pytest
 import rightcall
 from rightcall import ConfigError, Endpoint, Executor, Gate, Router, guard, run_loop_sync, tool
 from rightcall.cli import home_of
+from support.every import every
 from support.imports import (
     FRONT,
     SOURCE,
@@ -102,7 +103,7 @@ def test_imports_point_one_way_along_the_order_of_packages() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target", "allowed"),
     [
         ("gate", "catalog", True),
@@ -341,7 +342,7 @@ def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> N
     assert missing == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "heard"),
     [
         ("rightcall.Gaet", "module 'rightcall' has no attribute 'Gaet': did you mean 'Gate'?"),
@@ -362,7 +363,7 @@ def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
     assert names["text"] is sys.modules["rightcall.base.text"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("called", "keyword", "heard"),
     [
         (Gate, "polcy", "Gate.__init__() got an unexpected keyword argument 'polcy': did you mean 'policy'?"),

@@ -14,6 +14,7 @@ import pytest
 
 from rightcall import Gate
 from rightcall.batch import BatchError, map_ordered, read_texts
+from support.every import every
 
 pytestmark = pytest.mark.promise("S-05")
 
@@ -31,7 +32,7 @@ def test_texts_are_read_in_two_processes_as_in_this_one() -> None:
     assert list(read_texts(gate, texts, workers=2, chunk=4)) == gate.read_many(texts)
 
 
-@pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": -1}, {"chunk": 0}, {"chunk": -5}, {"chunk": "many"}])
+@every("wrong", [{"workers": 0}, {"workers": -1}, {"chunk": 0}, {"chunk": -5}, {"chunk": "many"}])
 def test_a_number_that_makes_no_sense_is_refused_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="is a whole number, 1 or more"):
         read_texts(Gate(), ["a"], **wrong)

@@ -18,6 +18,7 @@ from rightcall.gate.records import place_records
 from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 from support.cli import TOOLS, Runner, start
+from support.every import every
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 STYLED = "<tool_call>{'name': 'getWeather', 'arguments': {'city': 'Rome', 'days': '3'}}</tool_call>"
@@ -415,7 +416,7 @@ def test_every_line_gets_exactly_one_answer_that_is_json(lines: list[bytes], str
 
 
 @pytest.mark.promise("R-10")
-@pytest.mark.parametrize("field", ["text", "tools", "id", "other"])
+@every("field", ["text", "tools", "id", "other"])
 def test_nesting_without_end_in_a_line_is_answered(field: str) -> None:
     deep = b"[" * 50_000 + b"1" + b"]" * 50_000
     (answer,) = answers(b'{"text": "x", "%s": %s}' % (field.encode(), deep), 0)

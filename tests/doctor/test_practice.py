@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rightcall import Gate
 from rightcall.doctor.practice import MOST, Called, PracticeQuestion, Said, answer, practice_app, question_of
 from support.clients import Chat, Client, Messages, Ollama, Responses
+from support.every import every
 from support.proxies import in_front_of, post, request, serving
 
 WEATHER = {
@@ -63,7 +64,7 @@ def read(parts: list[Any]) -> Any:
     return reading.calls[0]
 
 
-@pytest.mark.parametrize("turn", range(WAYS))
+@every("turn", range(WAYS))
 def test_every_broken_call_can_be_repaired_to_what_was_asked(turn: int) -> None:
     verdict = read(answer(PracticeQuestion(TOOLS, ASKED), turn))
     assert verdict.ok
@@ -104,7 +105,7 @@ def test_a_result_is_quoted_by_its_first_line() -> None:
     assert said.text == "This is rightcall-practice, not a real model. The tool answered: Sunny, 21 °C"
 
 
-@pytest.mark.parametrize(
+@every(
     "question",
     [
         *(PracticeQuestion(TOOLS, ASKED, wanted=name) for name in ("clock", "odd", "get_weather")),
@@ -127,7 +128,7 @@ def test_a_list_of_tools_that_names_a_file_opens_none(tmp_path: Any) -> None:
     assert question_of({"tools": [str(file), CLOCK, None, 7], "messages": MESSAGES}).tools == [CLOCK]
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "expected"),
     [
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}, ("a", None)),
@@ -186,7 +187,7 @@ def test_whatever_is_asked_is_answered(body: dict[str, Any], turn: int) -> None:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize("library", [Chat, Responses, Messages, Ollama])
+@every("library", [Chat, Responses, Messages, Ollama])
 def test_through_the_proxy_every_broken_call_comes_out_right(address: str, library: type[Client]) -> None:
     with in_front_of(address) as proxy, library(proxy) as client:
         for stream in (False, True):

@@ -17,6 +17,7 @@ from rightcall.errors import ToolError
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
 from support.cli import environment
+from support.every import every
 from support.spelling_table import (
     DENY,
     HARMLESS,
@@ -273,7 +274,7 @@ def test_harmless_names_are_read_found_and_listed_by_code_tools(at_home: Path) -
 DENIALS = {"git_reset": ("git_reset",), "git_*": ("git_reset",), "*_secrets": ("list_secrets",)}
 
 
-@pytest.mark.parametrize("way", ["hook", "wrap", "gateway", "server"])
+@every("way", ["hook", "wrap", "gateway", "server"])
 def test_no_spelling_of_a_denied_name_passes_a_door(way: str) -> None:
     for pattern, targets in DENIALS.items():
         own = {"deny": [pattern]} if way == "server" else {}

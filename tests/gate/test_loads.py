@@ -77,7 +77,7 @@ def test_a_text_that_was_cut_off_is_read_as_far_as_it_goes_and_said_to_be_cut() 
     assert parsed.confidence < 0.5
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "rest"),
     [
         ('{"a": 1} and more', " and more"),

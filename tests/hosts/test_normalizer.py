@@ -16,6 +16,7 @@ from rightcall.hosts.normalizer import (
     NormalizationError,
     NormalizationStrategy,
 )
+from support.every import every
 
 PYTHON_TEXT = {"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo 1'}]"}
 OPERATIONS = [{"type": "modify", "path": "fibonacci.sh", "content": "echo 1"}]
@@ -179,7 +180,7 @@ def test_what_is_plain_is_sound() -> None:
 
 
 @pytest.mark.promise("N-73", "N-11", "N-13")
-@pytest.mark.parametrize(
+@every(
     "operations",
     [
         '[{"type": "delete", "path": "a", "path": "b"}]',

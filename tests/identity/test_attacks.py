@@ -21,6 +21,7 @@ from rightcall.identity.logins import Access, LoginNeeded, Shown, Wish, log_in_a
 from rightcall.identity.vault import Login, Vault
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
+from support.every import every
 
 pytestmark = pytest.mark.promise("I-01", "I-02", "I-03")
 
@@ -451,7 +452,7 @@ PRINTED: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@every("name", PRINTED)
 def test_what_a_program_prints_is_a_token_or_nothing(name: str) -> None:
     command = (sys.executable, "-c", PRINTED[name])
     server = Server("notes", url="https://mcp.example/mcp", token_command=command)

@@ -21,6 +21,7 @@ from rightcall.identity.discovery import (
     read_challenge,
     read_provider,
 )
+from support.every import every
 from support.web_site import Site, answered, moved, open_site
 
 
@@ -47,7 +48,7 @@ def paths(site: Site) -> list[str]:
     return [one.split(" ")[1] for one in site.asked]
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "expected"),
     [
         (b"Bearer", Challenge("bearer")),

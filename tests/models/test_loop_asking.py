@@ -11,6 +11,7 @@ import pytest
 from rightcall.errors import ConfigError
 from rightcall.models.loop import AsyncScriptedModel, ScriptedModel, run_loop_sync
 from rightcall.models.replies import Failed, ask, ask_sync, asker
+from support.every import every
 
 TOOLS = [{"name": "add"}]
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -41,7 +42,7 @@ def asked(model: Any, options: dict[str, Any] | None = None, seconds: float | No
     return asyncio.run(ask(asker(model, seconds=seconds), HELLO, options or {}))
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "shape"),
     [
         (plain, None),
@@ -62,7 +63,7 @@ def test_native_says_so_where_the_signature_does_not(model: Any) -> None:
     assert asker(model, "anthropic").native == "anthropic"
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "shape", "seconds", "message"),
     [
         ("gpt", None, None, "`model` must be callable with a list of messages, not a str"),

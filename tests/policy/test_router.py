@@ -9,6 +9,7 @@ import pytest
 from rightcall.errors import PolicyError
 from rightcall.policy.settings import RouterModel, RouterSettings
 from rightcall.policy.watch import load_policy
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-08", "P-09")
 
@@ -95,7 +96,7 @@ def test_a_wrong_setting_is_refused_with_what_would_be_right(table: Any, says: s
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "ours"),
     [
         ("ENABLED", "enabled"),
@@ -146,7 +147,7 @@ def test_a_wrong_model_is_refused_with_what_would_be_right(role: str, model: Any
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "model",
     [
         {"url": HERE, "key": "hunter2"},

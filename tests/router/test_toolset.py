@@ -13,6 +13,7 @@ from rightcall import Executor, Router, ScriptedModel, tool
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import FEW, FOUND
 from rightcall.router.toolset import Toolset
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -24,7 +25,7 @@ def weather(city: str) -> str:
     return city
 
 
-@pytest.mark.parametrize(
+@every(
     "given",
     [
         weather,

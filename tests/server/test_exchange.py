@@ -19,6 +19,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
+from support.every import every
 from support.proxies import Rig, post, request, request_for, serving
 from support.scripted.server import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
 from support.wires.chat import TOOLS, seen, whole_answer
@@ -109,9 +110,7 @@ def test_errors_of_the_upstream_pass_as_they_are(shared: Rig) -> None:
 DEEP = b'{"tool_choice": ' + b"[" * 5_000
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}', DEEP]
-)
+@every("body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}', DEEP])
 def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, body: bytes) -> None:
     for path in (CHAT, RESPONSES, MESSAGES, OLLAMA):
         shared.upstream.play([Failure(400, "what?")])
@@ -120,7 +119,7 @@ def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, bod
 
 
 @pytest.mark.promise("P-14")
-@pytest.mark.parametrize("named", ["teacher", "a" * 300, "", "PROXY", "proxy, proxy", "\xff"])
+@every("named", ["teacher", "a" * 300, "", "PROXY", "proxy, proxy", "\xff"])
 def test_a_client_cannot_name_its_caller(shared: Rig, named: str) -> None:
     shared.upstream.play([Answer([Text("Hi")])])
     got = post(shared.address, CHAT, chat(), {"x-rightcall-caller": named})
@@ -510,7 +509,7 @@ def test_a_request_that_forbids_calls_gets_none() -> None:
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@every("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
 def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -9,6 +9,7 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.mcp.serving import STOPPED, WITHDRAWN
 from rightcall.server.mcp import Still
+from support.every import every
 from support.gateways import META, ROUTED, Answer, ScriptedLink, Site, always, call, endings, old_server, run
 
 pytestmark = pytest.mark.promise("H-04")
@@ -67,7 +68,7 @@ def test_a_cancelled_call_is_not_answered(accept: str, status: int, kind: str | 
     assert b"error" not in answer.body
 
 
-@pytest.mark.parametrize(
+@every(
     ("method", "body", "headers", "status", "code"),
     [
         ("POST", b"{", {}, 400, -32700),
@@ -191,7 +192,7 @@ async def _nothing(site: Site, own: Any, request: asyncio.Task[Answer], gone: as
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("era", "how", "words"),
     [
         ("new", _left, WITHDRAWN), ("old", _took_back, WITHDRAWN),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.strict import found_at, values_at
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-03", "P-06")
 
@@ -34,7 +35,7 @@ def parts_as_text(value: list[Any]) -> str:
     return json.dumps([{**item, "parts": json.dumps(item["parts"])} for item in value])
 
 
-@pytest.mark.parametrize("written", [as_text, items_as_text, text_of_texts, twice, parts_as_text])
+@every("written", [as_text, items_as_text, text_of_texts, twice, parts_as_text])
 def test_a_text_is_opened_where_the_place_goes_on_inside_it(written: Callable[[Any], Any]) -> None:
     arguments = {"ops": written(SHAPE)}
     assert values_at(arguments, "ops[].path") == ["a", "b"]
@@ -62,7 +63,7 @@ def test_a_list_in_the_text_of_a_path_counts_beside_the_text_itself() -> None:
     assert values_at({"files": "[id].tsx"}, "files") == ["[id].tsx"], "a name like any other"
 
 
-@pytest.mark.parametrize("value", ["5", "null", "[]", "{}", "[5, null, true]", '{"other": "x"}', '[{"path": 5}]'])
+@every("value", ["5", "null", "[]", "{}", "[5, null, true]", '{"other": "x"}', '[{"path": 5}]'])
 def test_json_without_such_a_path_has_none(value: str) -> None:
     assert values_at({"ops": value}, "ops[].path") == []
 
@@ -132,7 +133,7 @@ def test_text_within_text_within_text_is_opened_to_the_bottom() -> None:
     assert values_at({"ops": value}, "ops[].path") == ["../x"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "found"),
     [
         ({"files": [{"path": "a"}]}, ["path", "a"]),

@@ -15,6 +15,7 @@ from rightcall.hosts.hooks.judgement import Hook, Hooks
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remember_tools
+from support.every import every
 
 PACK = '[gate]\npacks = ["guardrail"]\n[policy]\nrepeats = 0\nquarantine = 0\n'
 RULES = """\
@@ -124,7 +125,7 @@ def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: b
 
 
 @pytest.mark.promise("G-73", "P-01")
-@pytest.mark.parametrize(
+@every(
     "rule",
     [
         {"policy": {"deny": ["GMAIL_SEND_EMAIL"]}},

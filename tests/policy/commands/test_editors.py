@@ -7,11 +7,12 @@ import pytest
 
 from rightcall.policy.commands.wrappers import EditorCommands, read_editor
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         ("w a.txt", EditorCommands(writes=("a.txt",))),
@@ -39,7 +40,7 @@ def test_commands_of_an_editor_are_followed(text: str, found: EditorCommands) ->
     assert read_editor(text) == found
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         ("w!git push", EditorCommands(codes=("git push",))),

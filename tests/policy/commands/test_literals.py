@@ -8,11 +8,12 @@ import pytest
 from rightcall.policy.commands.literals import hides_name, join_literals
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
 
-@pytest.mark.parametrize(
+@every(
     ("program", "code", "whole"),
     [
         ("node", """read("a" + 'b' + `c`)""", "read('abc')"),

@@ -11,6 +11,7 @@ from rightcall.policy.commands.judgement import judge_command
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.scanner import alter
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
@@ -26,7 +27,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     made.door.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "operation", "made"),
     [
         ("src/app.test.py", "##*/", "app.test.py"),

@@ -7,13 +7,14 @@ import pytest
 
 from rightcall.policy.commands.git import paths_in_patch
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-03")
 
 ENVELOPE = "*** Begin Patch\n{}\n*** End Patch"
 
 
-@pytest.mark.parametrize(
+@every(
     ("patch", "paths"),
     [
         (ENVELOPE.format("*** Add File: a b.py\n+x"), ["a b.py"]),
