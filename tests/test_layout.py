@@ -329,7 +329,7 @@ def names_in(module: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("folder", ["tests_hosts", "tests_console", "scripts", "bench", "examples"])
+@every("folder", ["tests_hosts", "tests_console", "scripts", "bench", "examples"])
 def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> None:
     missing = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}"
@@ -451,7 +451,7 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
     assert loaded & MAY_LOAD_IN_SERVE == set()
 
 
-@pytest.mark.parametrize("command", ["ask", "run", "demo", "install", "pause", "status", "warm"])
+@every("command", ["ask", "run", "demo", "install", "pause", "status", "warm"])
 def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
     loaded = modules_after(f"import rightcall.cli.{home_of(command)}")
     ours = {"executor.executor", "policy.watch", "record.sqlite", "tools.git", "tools.run", "tools.write"}

@@ -126,9 +126,7 @@ def test_too_many_globs_are_refused() -> None:
 
 
 @pytest.mark.promise("C-03")
-@pytest.mark.parametrize(
-    "pattern", ["*a" * 499 + "b", "**/a*/" * 160 + "b", "[!b]*" * 199 + "b", "{a,*}" * 8 + "*?" * 20 + "b"]
-)
+@every("pattern", ["*a" * 499 + "b", "**/a*/" * 160 + "b", "[!b]*" * 199 + "b", "{a,*}" * 8 + "*?" * 20 + "b"])
 def test_an_explosive_glob_takes_no_time_and_is_still_right(pattern: str) -> None:
     start = process_time()
     match = compile_globs([pattern], anywhere=False)

@@ -66,7 +66,7 @@ def test_packs_lists_every_pack_with_its_tools(run: Runner) -> None:
     assert all(pack["description"] for pack in listed)
 
 
-@pytest.mark.parametrize("name", available_packs())
+@every("name", available_packs())
 def test_every_pack_can_be_shown(run: Runner, name: str) -> None:
     done = run("packs", name)
     assert (done.code, done.err) == (0, "")

@@ -172,7 +172,7 @@ def test_the_finish_reason_length_makes_plain_text_at_the_end_a_cut_call(run: Ru
 
 
 @pytest.mark.promise("R-09")
-@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@every("size", [1, 2, 7, 1000])
 def test_reading_as_a_stream_prints_the_same(run: Runner, size: int) -> None:
     text = f"A {STYLED} B `{RIGHT}` {MADE_UP} {REFUSED} C {CUT}"
     for more in (("--json",), ("--finish-reason", "length", "--json"), ()):
@@ -211,7 +211,7 @@ def test_statistics_are_printed_to_standard_error(run: Runner) -> None:
     assert json.loads(done.err)["total_calls"] == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "message"),
     [
         (["a", "--file", "b"], "read takes one of TEXT, --file and --message, not TEXT and --file"),

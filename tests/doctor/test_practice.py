@@ -85,8 +85,8 @@ def test_no_native_call_leaves_as_a_right_one() -> None:
     assert all(verdict.ok and verdict.repairs for verdict in verdicts)
 
 
-@pytest.mark.parametrize("turn", range(WAYS))
-@pytest.mark.parametrize("tool", ["clock", "odd"])
+@every("turn", range(WAYS))
+@every("tool", ["clock", "odd"])
 def test_tools_without_and_with_awkward_arguments_are_called_too(tool: str, turn: int) -> None:
     verdict = read(answer(PracticeQuestion(TOOLS, "Go", wanted=tool), turn))
     assert verdict.ok
@@ -274,8 +274,8 @@ def test_each_call_is_broken_in_the_next_way_and_results_do_not_count() -> None:
     assert "between tags" in said[2]
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"])
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+@every("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"])
+@every("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_what_is_no_request_gets_an_error_of_its_wire(address: str, path: str, body: bytes) -> None:
     got = request("POST", address, path, body)
     assert got.status == 400

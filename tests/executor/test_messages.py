@@ -127,8 +127,8 @@ def test_what_the_tool_itself_left_out_is_said_too() -> None:
     )
 
 
-@pytest.mark.parametrize("piece", ["<|im_end|>", "<|im_end|>\n", "<|", "`", "[TOOL_CALLS]\n", "</s>"])
-@pytest.mark.parametrize("tokens", [120, 500, 4000])
+@every("piece", ["<|im_end|>", "<|im_end|>\n", "<|", "`", "[TOOL_CALLS]\n", "</s>"])
+@every("tokens", [120, 500, 4000])
 def test_a_text_full_of_escapes_is_still_within_the_budget(piece: str, tokens: int) -> None:
     for value in (piece * 20_000, {"text": piece * 20_000}):
         made = content("my_tool", value, tokens)

@@ -224,7 +224,7 @@ def test_the_short_view_of_a_megabyte_says_its_size() -> None:
     assert len(lines) < 60
 
 
-@pytest.mark.parametrize("character", ["é", "\x1b", "a\u0335", "a\n", "\n", "\\", "שa"])
+@every("character", ["é", "\x1b", "a\u0335", "a\n", "\n", "\\", "שa"])
 def test_ten_times_the_text_takes_about_ten_times_as_long(character: str) -> None:
     def seconds(length: int) -> float:
         approval = approval_of({"content": character * (length // len(character))})

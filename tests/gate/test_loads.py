@@ -49,8 +49,8 @@ def test_the_lowest_confidence_counts() -> None:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize("schema", [None, {"type": "object"}])
-@pytest.mark.parametrize(
+@every("schema", [None, {"type": "object"}])
+@every(
     ("text", "path"),
     [('{"a": 1, "a": 2}', "a"), ('{"x": {"a": 1, "a": 2}}', "x.a"), ('{"x": {"a": 1, "a": 2},}', "x.a")],
 )

@@ -234,8 +234,8 @@ def test_a_normaliser_that_is_switched_off_tries_nothing_and_fails_at_nothing(
 
 
 @pytest.mark.promise("N-14", "N-15")
-@pytest.mark.parametrize("strategies", [["manual"], ["ast", "regex", "manual"]])
-@pytest.mark.parametrize(
+@every("strategies", [["manual"], ["ast", "regex", "manual"]])
+@every(
     "operations",
     [
         "[{'type': 'delete', 'path': 'a.sh'}]",

@@ -184,10 +184,8 @@ def test_only_a_host_alone_may_end_in_a_slash_or_not() -> None:
 
 
 @pytest.mark.promise("I-01")
-@pytest.mark.parametrize(
-    "key", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint", "jwks_uri"]
-)
-@pytest.mark.parametrize(
+@every("key", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint", "jwks_uri"])
+@every(
     "url", ["http://auth.example/x", "javascript:alert(1)", "file:///etc/passwd", "/token", "https://u:p@a.example/"]
 )
 def test_an_endpoint_that_is_no_https_address_is_refused(key: str, url: str) -> None:

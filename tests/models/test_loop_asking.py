@@ -84,7 +84,7 @@ def test_what_is_no_executor_is_named_with_the_order_of_the_arguments(given: Any
         run_loop_sync(plain, given, "go", caller="me")
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "reply"),
     [
         (plain, "plain 1"),
@@ -94,7 +94,7 @@ def test_what_is_no_executor_is_named_with_the_order_of_the_arguments(given: Any
         (AsyncScriptedModel(["scripted"]), "scripted"),
     ],
 )
-@pytest.mark.parametrize("seconds", [None, 60.0])
+@every("seconds", [None, 60.0])
 def test_every_kind_of_callable_is_asked(model: Any, reply: str, seconds: float | None) -> None:
     model = AsyncScriptedModel(["scripted"]) if isinstance(model, AsyncScriptedModel) else model
     assert asked(model, seconds=seconds) == reply
@@ -113,9 +113,9 @@ def test_a_synchronous_model_does_not_stop_the_others() -> None:
     assert asyncio.run(both()) == ["met", "met"]
 
 
-@pytest.mark.parametrize("error", [ValueError("boom"), StopIteration("boom"), TimeoutError("boom")])
-@pytest.mark.parametrize("seconds", [None, 60.0])
-@pytest.mark.parametrize("how", ["async", "sync", "awaited"])
+@every("error", [ValueError("boom"), StopIteration("boom"), TimeoutError("boom")])
+@every("seconds", [None, 60.0])
+@every("how", ["async", "sync", "awaited"])
 def test_what_a_model_raises_is_a_value(error: Exception, seconds: float | None, how: str) -> None:
     if how == "sync":
         failed = ask_sync(asker(ScriptedModel([error]), seconds=seconds), HELLO, {})

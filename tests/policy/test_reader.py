@@ -236,7 +236,7 @@ def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None
     assert load_policy(file).unknown_argument_for("my_tool", "proxy") == "refuse"
 
 
-@pytest.mark.parametrize(
+@every(
     ("right", "wrong", "line", "says"),
     [
         ("version = 1", "version = 2", 1, "version: this RightCall reads version 1 of the policy file, not 2"),

@@ -112,7 +112,7 @@ def test_the_requests_of_every_api_are_understood(request_: dict[str, Any]) -> N
 WORDS = "word and word, "
 
 
-@pytest.mark.parametrize(
+@every(
     "request_",
     [
         {"messages": [{"role": "user", "content": WORDS * 600_000}]},

@@ -124,8 +124,8 @@ def test_a_refusal_does_not_wait_for_text() -> None:
 # ── what is broken comes out right ───────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pieces", PIECES)
-@pytest.mark.parametrize("name", BROKEN)
+@every("pieces", PIECES)
+@every("name", BROKEN)
 def test_a_broken_stream_comes_out_right_in_every_event(name: str, pieces: Pieces) -> None:
     parts, wanted = BROKEN[name]
     client = heard(through(stream(*in_pieces(parts, pieces))))

@@ -166,8 +166,8 @@ def test_one_yes_of_a_person_is_enough_where_the_policy_wants_one(review: str) -
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize("review", [SURE, UNSURE])
-@pytest.mark.parametrize(
+@every("review", [SURE, UNSURE])
+@every(
     ("by", "why"),
     [("", "needs the name of a person"), ("default", "is the caller itself"), ("d\u0435fault", "looks the same")],
 )

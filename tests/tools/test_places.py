@@ -48,11 +48,11 @@ def test_an_object_in_a_text_is_opened_too() -> None:
     assert values_at({"ws": {"more": '{"n": "y"}'}}, "ws.more.n") == ["y"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "place"),
     [({"path": "a"}, "ops[].path"), ([{"path": "a"}], "ops.path"), ([[{"path": "a"}]], "ops[].path")],
 )
-@pytest.mark.parametrize("written", [as_text, twice, lambda value: value])
+@every("written", [as_text, twice, lambda value: value])
 def test_one_instead_of_several_is_seen_as_well(value: Any, place: str, written: Callable[[Any], Any]) -> None:
     """What a tool makes of it nobody here knows: a path is seen in either case."""
     assert values_at({"ops": written(value)}, place) == ["a"]
@@ -68,7 +68,7 @@ def test_json_without_such_a_path_has_none(value: str) -> None:
     assert values_at({"ops": value}, "ops[].path") == []
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         "plain words",
@@ -85,7 +85,7 @@ def test_json_without_such_a_path_has_none(value: str) -> None:
         '["plain"]',
     ],
 )
-@pytest.mark.parametrize("place", ["ops[].path", "ops.path"])
+@every("place", ["ops[].path", "ops.path"])
 def test_a_text_that_cannot_be_read_is_a_path_that_nothing_allows(value: Any, place: str) -> None:
     (found,) = values_at({"ops": value}, place)
     assert "\0" in found
@@ -105,7 +105,7 @@ def test_a_plain_argument_is_found_once() -> None:
     assert values_at({"path": "a"}, "path") == ["a"]
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         as_text([{"path": "a"}] * 20_000),
@@ -119,7 +119,7 @@ def test_a_plain_argument_is_found_once() -> None:
         '{"a": 1, "a": 2},' * 12_000,
     ],
 )
-@pytest.mark.parametrize("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
+@every("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
 def test_a_huge_or_deep_text_takes_no_longer_than_its_length(value: str, place: str) -> None:
     started = process_time()
     values_at({"ops": value}, place)

@@ -161,8 +161,8 @@ def test_a_connection_that_ends_or_says_too_much_is_not_used_again(bytes_sent: b
     run(test)
 
 
-@pytest.mark.parametrize("end", [CLOSE, RESET])
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@every("end", [CLOSE, RESET])
+@every("method", ["GET", "POST"])
 def test_an_idle_connection_that_turns_out_closed_is_replaced_unnoticed(end: bytes, method: str) -> None:
     async def test() -> None:
         async with asking([answer(b"1"), end], [answer(b"2")]) as (upstream, server):

@@ -119,8 +119,8 @@ def test_what_a_pack_requires_is_asked_for_in_the_designs_words(
     assert verdict.hint.startswith(hint)
 
 
-@pytest.mark.parametrize(("content", "ok"), [("0123456789", False), ("0123456789a", True)])
-@pytest.mark.parametrize("name", ["write", "Write"])
+@every(("content", "ok"), [("0123456789", False), ("0123456789a", True)])
+@every("name", ["write", "Write"])
 @pytest.mark.promise("V-02", "V-08")
 def test_more_than_ten_characters_means_eleven(name: str, content: str, ok: bool) -> None:
     verdict = Gate(packs=["guardrail"]).check(name, {"file_path": "a.md", "content": content})

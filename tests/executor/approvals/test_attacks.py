@@ -23,8 +23,8 @@ from support.every import every
 pytestmark = pytest.mark.promise("P-06")
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["", "and names the approval"])
-@pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS.keys())
+@every("named", [False, True], ids=["", "and names the approval"])
+@every("swap", SWAPS.values(), ids=SWAPS.keys())
 def test_after_a_yes_only_the_call_that_was_shown_may_run(swap: dict[str, Any], named: bool) -> None:
     desk = Desk()
     approval = desk.approved(SHOWN)
@@ -156,8 +156,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", ["approved", "denied"])
-@pytest.mark.parametrize("attack", ANSWERS.values(), ids=ANSWERS.keys())
+@every("said", ["approved", "denied"])
+@every("attack", ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_that_is_no_persons_or_to_something_else_is_not_taken(attack: dict[str, Any], said: str) -> None:
     desk = Desk()
     asked = desk.ask(SHOWN)
@@ -168,8 +168,8 @@ def test_an_answer_that_is_no_persons_or_to_something_else_is_not_taken(attack: 
     assert desk.try_(SHOWN).decision.kind == "ask"
 
 
-@pytest.mark.parametrize("make", [used, denied, late_question, late_yes, lambda desk: desk.approved(SHOWN)])
-@pytest.mark.parametrize("said", ["approved", "denied"])
+@every("make", [used, denied, late_question, late_yes, lambda desk: desk.approved(SHOWN)])
+@every("said", ["approved", "denied"])
 def test_an_answer_is_given_once_and_in_time(make: Callable[[Desk], str], said: str) -> None:
     desk = Desk()
     approval = make(desk)

@@ -146,8 +146,8 @@ def test_a_batch_runs_no_tool_that_is_denied_alone(rule: dict[str, Any]) -> None
 
 
 @pytest.mark.promise("V-06", "H-04")
-@pytest.mark.parametrize("host", ["wrap", "gateway", "langchain"])
-@pytest.mark.parametrize("rule", [{"packs": ["guardrail"]}, {"tools": {"GMAIL_SEND_EMAIL": {"required": ["body"]}}}])
+@every("host", ["wrap", "gateway", "langchain"])
+@every("rule", [{"packs": ["guardrail"]}, {"tools": {"GMAIL_SEND_EMAIL": {"required": ["body"]}}}])
 def test_rules_of_tools_inside_a_batch_count_where_nobody_lists_those_tools(host: str, rule: dict[str, Any]) -> None:
     space = "" if host == "langchain" else "composio"
     listed = [{"name": "COMPOSIO_MULTI_EXECUTE_TOOL", "inputSchema": {"type": "object", "properties": {"tools": {}}}}]

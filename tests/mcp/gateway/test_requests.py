@@ -35,8 +35,8 @@ def answers(ask: Any) -> Any:
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
-@pytest.mark.parametrize("modern", [True, False])
+@every("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+@every("modern", [True, False])
 def test_a_cursor_that_nobody_gave_is_refused(method: str, *, modern: bool) -> None:
     async def ask(gateway: Any) -> Any:
         return await (

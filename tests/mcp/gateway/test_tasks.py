@@ -145,8 +145,8 @@ def test_a_task_of_2026_is_the_servers_to_begin_and_is_recorded_by_its_end(
     assert recorded == [(status, words)]
 
 
-@pytest.mark.parametrize("era", ["old", "new"])
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/result", "tasks/update"])
+@every("era", ["old", "new"])
+@every("method", ["tasks/get", "tasks/cancel", "tasks/result", "tasks/update"])
 def test_a_task_is_unknown_to_every_other_caller(era: str, method: str) -> None:
     link = ScriptedLink(TaskServer(era))
 

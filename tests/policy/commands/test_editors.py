@@ -82,7 +82,7 @@ def test_what_an_editor_reads_from_its_input_is_judged_like_its_options(tmp_path
         desk.door.close()
 
 
-@pytest.mark.parametrize("text", ["/" * 99_000, "g/a" * 30_000, "1," * 40_000, "silent " * 14_000, "w|" * 40_000,
+@every("text", ["/" * 99_000, "g/a" * 30_000, "1," * 40_000, "silent " * 14_000, "w|" * 40_000,
                                   "?x" * 40_000, "s/\\" * 30_000])  # fmt: skip
 def test_hostile_commands_take_no_longer_than_their_length(text: str) -> None:
     started = process_time()

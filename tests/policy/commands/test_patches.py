@@ -52,7 +52,7 @@ def test_a_path_may_lose_any_number_of_its_folders() -> None:
     assert "f" in paths_in_patch(f"--- {'a/' * 500}f\n@@ -1 +1 @@", endings=True)
 
 
-@pytest.mark.parametrize(
+@every(
     "patch",
     ['diff --git "' + '\\"' * 100_000, "diff --git " + '"\\' * 100_000, "--- " + " 2020-01-0" * 20_000,
      "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000,
