@@ -8,7 +8,7 @@ from msgspec import json
 
 from support.client_cases import BROKEN, CUTS, RIGHT, recut, told
 from support.clients import Chat, Client, Messages, Ollama, Responses
-from support.every import every
+from support.every import sampled, every
 from support.proxies import post, proxied
 from support.scripted.server import Raw
 
@@ -39,7 +39,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("library", "field"), LIBRARIES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_a_client_that_asks_finds_what_was_done_in_the_last_event_of_a_stream(
     library: type[Client], field: Callable[[Any], Any], name: str
 ) -> None:
