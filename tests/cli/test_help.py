@@ -42,7 +42,7 @@ def test_the_overview_shows_the_groups_and_hides_what_only_programs_call(run: Ru
     assert len(done.out.splitlines()) <= LONGEST
 
 
-@every("command", PARSERS)
+@every("command", PARSERS, parts=3)
 def test_a_help_fits_a_small_terminal(run: Runner, command: str) -> None:
     done = run(*command.split(), "--help")
     assert (done.code, done.err) == (0, "")

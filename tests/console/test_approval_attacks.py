@@ -316,7 +316,7 @@ def plain(office: Office) -> dict[str, list[str]]:
     return {place: skeleton(row(office, put("plain")).text) for place, put in PLACES.items()}
 
 
-@every("text", DISPLAY.values(), ids=DISPLAY.keys())
+@every("text", DISPLAY.values(), ids=DISPLAY.keys(), parts=2)
 def test_no_text_of_a_call_moves_hides_or_imitates_what_the_page_shows(
     office: Office, plain: dict[str, list[str]], text: str
 ) -> None:

@@ -8,7 +8,7 @@ from msgspec import json
 
 from support.client_cases import BROKEN, CUTS, RIGHT, recut, told
 from support.clients import Chat, Client, Messages, Ollama, Responses
-from support.every import sampled, every
+from support.every import every, sampled
 from support.proxies import post, proxied
 from support.scripted.server import Raw
 
