@@ -44,7 +44,7 @@ hypothesis.settings.load_profile("rightcall")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
-    """Fifteen thousand tests are collected, and all of them stay to the end: nothing to be looked for in them, neither
+    """Eleven thousand tests are collected, and all of them stay to the end: nothing to be looked for in them, neither
     meanwhile nor ever after. A test makes little that lives on, so that looking often finds little."""
     gc.disable()
     try:
