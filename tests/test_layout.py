@@ -18,6 +18,7 @@ import pytest
 import rightcall
 from rightcall import ConfigError, Endpoint, Executor, Gate, Router, guard, run_loop_sync, tool
 from rightcall.cli import home_of
+from support.every import every
 from support.imports import (
     FRONT,
     SOURCE,
@@ -102,7 +103,7 @@ def test_imports_point_one_way_along_the_order_of_packages() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "target", "allowed"),
     [
         ("gate", "catalog", True),
@@ -328,7 +329,7 @@ def names_in(module: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("folder", ["tests_hosts", "tests_console", "scripts", "bench", "examples"])
+@every("folder", ["tests_hosts", "tests_console", "scripts", "bench", "examples"])
 def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> None:
     missing = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}"
@@ -341,7 +342,7 @@ def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> N
     assert missing == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "heard"),
     [
         ("rightcall.Gaet", "module 'rightcall' has no attribute 'Gaet': did you mean 'Gate'?"),
@@ -362,7 +363,7 @@ def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
     assert names["text"] is sys.modules["rightcall.base.text"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("called", "keyword", "heard"),
     [
         (Gate, "polcy", "Gate.__init__() got an unexpected keyword argument 'polcy': did you mean 'policy'?"),
@@ -450,7 +451,7 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
     assert loaded & MAY_LOAD_IN_SERVE == set()
 
 
-@pytest.mark.parametrize("command", ["ask", "run", "demo", "install", "pause", "status", "warm"])
+@every("command", ["ask", "run", "demo", "install", "pause", "status", "warm"])
 def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
     loaded = modules_after(f"import rightcall.cli.{home_of(command)}")
     ours = {"executor.executor", "policy.watch", "record.sqlite", "tools.git", "tools.run", "tools.write"}

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from support.docs import blocks
+from support.every import every
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -94,13 +95,13 @@ def test_the_readme_is_short_and_comes_to_the_point() -> None:
     assert next(number for number, line in enumerate(lines) if line.startswith("#>")) < 60
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN], ids=name_of)
+@every("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN], ids=name_of)
 def test_no_page_has_a_phrase_that_readers_stumble_over(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     assert BANNED.findall(prose) == []
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=name_of)
+@every("page", GUIDES, ids=name_of)
 def test_a_guide_is_short_and_shows_something_that_a_test_runs(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(text.split()) <= MOST_WORDS

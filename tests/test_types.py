@@ -6,13 +6,14 @@ import pytest
 
 from rightcall.errors import ConfigError, ModelError, RightCallError, StoreError, Unreadable
 from rightcall.types import Call, MessageShape, Problem, Verdict, refusal
+from support.every import every
 
 REFUSED = Verdict(ok=False, call=None, found=Call("w", {}, "call_1"), hint="⚠️ Invalid w call.")
 WARNED = Verdict(ok=True, call=Call("w", {}, "call_1"), hint="⚠️ Invalid w call.", mode="warn")
 
 
 @pytest.mark.promise("V-03")
-@pytest.mark.parametrize(
+@every(
     ("shape", "message"),
     [
         ("text", "⚠️ Invalid w call."),
@@ -37,7 +38,7 @@ def test_a_call_without_an_id_has_an_empty_one() -> None:
     assert refusal(Verdict(ok=False, call=None, hint="x"), "openai")["tool_call_id"] == ""
 
 
-@pytest.mark.parametrize("shape", get_args(MessageShape))
+@every("shape", get_args(MessageShape))
 def test_where_nothing_is_wrong_there_is_nothing_to_tell(shape: MessageShape) -> None:
     assert refusal(Verdict(ok=True, call=Call("w", {})), shape) is None
 
@@ -53,7 +54,7 @@ def test_an_unknown_shape_is_named_with_those_that_exist() -> None:
         refusal(REFUSED, "soap")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@every(
     "error",
     [
         Unreadable("a key was expected", 7),
@@ -67,7 +68,7 @@ def test_an_error_reads_as_its_message_and_nothing_else(error: RightCallError) -
     assert error.args == ("a key was expected",)
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "line", "shown"),
     [("", 0, "wrong"), ("", 3, "wrong"), ("a.toml", 0, "a.toml: wrong"), ("a.toml", 3, "a.toml:3: wrong"),
      ("a\n\x1b[2Jb", 1, "a\\n\\x1b[2Jb:1: wrong")],

@@ -67,7 +67,7 @@ def test_a_glob_matches_whole_paths(pattern: str, expected: set[str]) -> None:
     assert matched(pattern) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "expected"),
     [
         ("*.md", {"docs/readme.md"}),
@@ -89,7 +89,7 @@ def test_several_globs_match_what_one_of_them_does() -> None:
 
 
 @pytest.mark.promise("C-03")
-@pytest.mark.parametrize(
+@every(
     ("pattern", "wrong"),
     [
         ("", "it is empty; ** matches everything"),
@@ -126,9 +126,7 @@ def test_too_many_globs_are_refused() -> None:
 
 
 @pytest.mark.promise("C-03")
-@pytest.mark.parametrize(
-    "pattern", ["*a" * 499 + "b", "**/a*/" * 160 + "b", "[!b]*" * 199 + "b", "{a,*}" * 8 + "*?" * 20 + "b"]
-)
+@every("pattern", ["*a" * 499 + "b", "**/a*/" * 160 + "b", "[!b]*" * 199 + "b", "{a,*}" * 8 + "*?" * 20 + "b"])
 def test_an_explosive_glob_takes_no_time_and_is_still_right(pattern: str) -> None:
     start = process_time()
     match = compile_globs([pattern], anywhere=False)
@@ -147,7 +145,7 @@ def test_names_that_are_no_text_match_stars_and_question_marks() -> None:
     assert not compile_globs(["caf??.py"], anywhere=False)("caf\udce9.py")
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "reached", "not_reached"),
     [
         ("src/**/*.py", ["", "src", "src/a/b"], ["docs", "srcs"]),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.letters import folded, quoted, right_to_left_words, skeleton, suspicions, visible
+from support.every import every
 
 ESCAPE = re.compile(r"\\(\\|n|r|t|u[0-9a-f]{4}(?:\\u[0-9a-f]{4})*|)", re.DOTALL)
 NASTY = "\\nrtu\"' \t\r\n\x1b\x00\u200b\u202e\u2066\ud800a0é1\u0301\u05d0\u0661\ufe0f\u3164│≈─\U0001f600\U000e0041"
@@ -56,7 +57,7 @@ def test_nothing_is_shown_that_hides_turns_or_moves(text: str) -> None:
 
 
 @pytest.mark.promise("P-06", "A-07")
-@pytest.mark.parametrize(
+@every(
     ("text", "shown"),
     [
         ("plain text", "plain text"),
@@ -122,7 +123,7 @@ def test_words_from_the_right_are_told_apart() -> None:
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize(
+@every(
     "twin",
     ["Teacher", " teacher ", "tea cher", "t\u0435acher", "ｔｅａｃｈｅｒ", "teacher\u200b", "te\u0301acher", "𝐭𝐞𝐚𝐜𝐡𝐞𝐫",
      "TEACHER", "teacher.", "te\u00adacher", "\u202eteacher", "tеасhеr", "ⓣeacher"],
@@ -132,7 +133,7 @@ def test_a_name_that_looks_the_same_is_the_same(twin: str) -> None:
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize(
+@every(
     "nothing", [*"\u3164\u115f\u1160\uffa0\ufe0f\u034f\u2800\u17b4\u180e\u02bc\u0640\u0378", "\U000e0100", "\U0001d173"]
 )
 def test_what_cannot_be_seen_makes_no_other_name(nothing: str) -> None:
@@ -167,7 +168,7 @@ def test_other_names_stay_other_names() -> None:
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize(
+@every(
     ("text", "told"),
     [
         ("p\u0430ypal", "letters of different alphabets in one word: p\\u0430ypal"),
@@ -185,7 +186,7 @@ def test_a_text_that_plays_with_letters_is_pointed_out_in_plain_ascii(text: str,
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "plain",

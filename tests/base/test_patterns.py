@@ -59,7 +59,7 @@ def test_a_hostile_pattern_takes_no_longer_than_its_length() -> None:
     assert matches("*a" * 20_000 + "*b", "a" * 100_000 + "b")
 
 
-@pytest.mark.parametrize(
+@every(
     "spelling",
     ["file/save", "File/Save", "FILE_SAVE", "file.save", "file-save", "file::save", "file  save", "file_/_save"],
 )

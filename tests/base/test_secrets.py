@@ -60,7 +60,7 @@ def test_a_name_that_only_looks_like_one_stays(name: str) -> None:
     assert hide.value(arguments) is arguments
 
 
-@pytest.mark.parametrize("value", ["", "x", 1234, 0, -1.5, True, None, [1, "a"], {"user": "a", "word": "b"}, {}])
+@every("value", ["", "x", 1234, 0, -1.5, True, None, [1, "a"], {"user": "a", "word": "b"}, {}])
 def test_below_a_secret_name_every_value_is_hidden_whole(value: Any) -> None:
     assert masked(hide.value({"deep": [{"credentials": value}]})) == {"deep": [{"credentials": "•"}]}
 
@@ -245,7 +245,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
+@every("piece", HOSTILE)
 def test_a_hostile_megabyte_takes_linear_time(piece: str) -> None:
     assert seconds_to_hide((piece * (SIZE // len(piece) + 1))[:SIZE]) < CPU_SECONDS
 

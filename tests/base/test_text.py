@@ -101,7 +101,7 @@ class BrokenError(Exception):
         raise RuntimeError
 
 
-@pytest.mark.parametrize(
+@every(
     ("error", "text"),
     [
         (ValueError("no such day"), "ValueError: no such day"),

@@ -16,6 +16,7 @@ from rightcall import Gate
 from rightcall.batch import BatchError, map_ordered, read_texts
 from rightcall.batch.pool import MOST_WORKERS
 from rightcall.cli import options
+from support.every import every
 
 pytestmark = pytest.mark.promise("S-05")
 
@@ -33,7 +34,7 @@ def test_texts_are_read_in_two_processes_as_in_this_one() -> None:
     assert list(read_texts(gate, texts, workers=2, chunk=4)) == gate.read_many(texts)
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [{"workers": 0}, {"workers": -1}, {"workers": True}, {"workers": MOST_WORKERS + 1}, {"chunk": 0}, {"chunk": -5},
      {"chunk": "many"}, {"chunk": True}],

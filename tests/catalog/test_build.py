@@ -8,6 +8,7 @@ import pytest
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
+from support.every import every
 
 SCHEMA = {
     "type": "object",
@@ -68,9 +69,7 @@ def test_get_is_exact() -> None:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
-    "pattern", ["^(?=a)", "(a)\\1", "a{1,1000}{1,1000}{1,1000}", "^(a{1,100}){1,100}$", "((a{9}){9}b){99}"]
-)
+@every("pattern", ["^(?=a)", "(a)\\1", "a{1,1000}{1,1000}{1,1000}", "^(a{1,100}){1,100}$", "((a{9}){9}b){99}"])
 def test_a_pattern_the_linear_engine_cannot_do_is_unchecked_and_says_so(pattern: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}, "b": {"pattern": "^b"}}}
     tool = build_catalog([{"name": "w", "parameters": schema}]).tools["w"]
@@ -88,9 +87,7 @@ def test_a_hard_pattern_for_keys_leaves_the_keys_free() -> None:
     assert "patternProperties" in tool.unchecked[0]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["^[a-z]{1,500}$", "^([a-z]{1,63}\\.){1,10}$", "^(\\(a{9}\\)[{99}]){9}$", "^.{0,4000}$"]
-)
+@every("pattern", ["^[a-z]{1,500}$", "^([a-z]{1,63}\\.){1,10}$", "^(\\(a{9}\\)[{99}]){9}$", "^.{0,4000}$"])
 def test_counts_as_people_write_them_are_checked(pattern: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
     assert build_catalog([{"name": "w", "parameters": schema}]).tools["w"].unchecked == ()

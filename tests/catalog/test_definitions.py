@@ -9,6 +9,7 @@ from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import ALL_EFFECTS, PackTool
 from rightcall.errors import ToolError
 from rightcall.types import Rules
+from support.every import every
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SHAPES: dict[str, Any] = {
@@ -26,7 +27,7 @@ SHAPES: dict[str, Any] = {
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize("shape", SHAPES)
+@every("shape", SHAPES)
 def test_every_dict_shape_gives_the_same_tool(shape: str) -> None:
     tool = build_catalog([SHAPES[shape]]).tools["w"]
     assert (tool.name, tool.description, tool.schema) == ("w", "d", SCHEMA)
@@ -46,7 +47,7 @@ def test_a_dict_cannot_pass_itself_off_as_one_of_our_records() -> None:
     assert build_catalog([sly]).tools["w"].effects == ALL_EFFECTS
 
 
-@pytest.mark.parametrize(
+@every(
     "one", [SHAPES["bare"], {"tools": [SHAPES["bare"]]}, [SHAPES["bare"]], (SHAPES["bare"],), iter([SHAPES["bare"]])]
 )
 def test_one_tool_a_list_or_an_answer_of_tools_list_all_do(one: Any) -> None:
@@ -68,7 +69,7 @@ def test_a_tool_without_a_schema_takes_any_arguments() -> None:
     assert tool.open
 
 
-@pytest.mark.parametrize(
+@every(
     ("tools", "words"),
     [
         ([SHAPES["bare"], SHAPES["mcp"]], "two tools have the name `w`"),

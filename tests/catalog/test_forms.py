@@ -8,6 +8,7 @@ from rightcall import Gate
 from rightcall.catalog import read_pack_text
 from rightcall.catalog.forms import convert, explain, read_form
 from rightcall.errors import PackError
+from support.every import every
 
 TOOLS = [
     {
@@ -56,7 +57,7 @@ def book(arguments: dict[str, Any]) -> Any:
     return Gate(TOOLS, packs=[read_pack_text(PACK)]).check("book", arguments)
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "forms", "meant"),
     [
         ("31.1.2026", ["D.M.YYYY -> YYYY-MM-DD"], "2026-01-31"),
@@ -73,7 +74,7 @@ def test_a_form_says_what_a_value_means(given, forms, meant):
     assert convert(given, forms) == meant
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "forms"),
     [
         ("31.2.2026", ["D.M.YYYY -> YYYY-MM-DD"]),
@@ -93,7 +94,7 @@ def test_two_forms_that_disagree_decide_nothing():
     assert convert("3/4/2026", ["D/M/YYYY -> YYYY-MM-DD", "M/D/YYYY -> YYYY-MM-DD"]) is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "wanted", "forms"),
     [
         ("31.1.2026", "2026-01-31", ("D.M.YYYY -> YYYY-MM-DD",)),
@@ -109,7 +110,7 @@ def test_a_correction_tells_which_form_it_was(given, wanted, forms):
     assert explain(given, wanted) == forms
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "YYYY -> YYYY-YYYY", "h * 0", "h", "x" * 80, "DD.QQ -> MM"])
+@every("text", ["tomorrow", "YYYY -> YYYY-YYYY", "h * 0", "h", "x" * 80, "DD.QQ -> MM"])
 def test_a_pack_with_a_form_that_cannot_be_read_is_refused(text):
     with pytest.raises(ValueError, match=r"form|layout|twice"):
         read_form(text)

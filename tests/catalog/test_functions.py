@@ -13,6 +13,7 @@ import pytest
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
+from support.every import every
 
 
 class Unit(enum.Enum):
@@ -187,7 +188,7 @@ class Bare:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
+@every(
     ("model", "right", "wrong"),
     [
         (Booking, {"guests": 2, "place": {"row": 1}}, {"guests": 0}),

@@ -64,7 +64,7 @@ def test_another_way_to_write_a_name_finds_its_tool(written: str, kind: str, mea
 
 
 @pytest.mark.promise("V-09", "N-08")
-@pytest.mark.parametrize(
+@every(
     ("written", "suggested"),
     [
         ("overwrite", "write"),
@@ -92,7 +92,7 @@ def test_a_near_miss_is_suggested_and_never_taken(written: str, suggested: str) 
     assert len(match.suggestions) <= 3
 
 
-@pytest.mark.parametrize("written", ["", " ", "``", "x" * 1_000_000, "\x00", "зщх", "completely_different_thing_here"])
+@every("written", ["", " ", "``", "x" * 1_000_000, "\x00", "зщх", "completely_different_thing_here"])
 def test_a_name_like_none_gets_no_tool(written: str) -> None:
     assert CATALOG.find(written).tool is None
 
@@ -112,7 +112,7 @@ def test_a_deprecated_tool_is_found_but_never_suggested() -> None:
     assert "old_writer" not in CATALOG.find("old_writers").suggestions
 
 
-@pytest.mark.parametrize(
+@every(
     ("names", "written"),
     [
         (["get_weather", "getWeather"], "GET_WEATHER"),
@@ -149,7 +149,7 @@ def test_a_tools_own_name_is_always_exact(name: str) -> None:
 
 
 @pytest.mark.promise("V-09")
-@pytest.mark.parametrize(
+@every(
     ("written", "meant", "same"),
     [
         ("wether", "weather", True), ("waether", "weather", True), ("weathrr", "weather", True),

@@ -8,6 +8,7 @@ import pytest
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
+from support.every import every
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
 
@@ -18,7 +19,7 @@ def tool_with(part: Any, **root: Any) -> Tool:
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
+@every(
     ("part", "root"),
     [
         ({"$ref": "#/$defs/P"}, {"$defs": {"P": POINT}}),
@@ -43,9 +44,7 @@ def test_a_reference_inside_the_schema_is_followed(part: Any, root: dict[str, An
 
 
 @pytest.mark.promise("V-01")
-@pytest.mark.parametrize(
-    "ref", ["https://example.com/schema.json", "file:///etc/passwd", "other.json", "//host/x", "urn:uuid:1", "a#/b"]
-)
+@every("ref", ["https://example.com/schema.json", "file:///etc/passwd", "other.json", "//host/x", "urn:uuid:1", "a#/b"])
 def test_a_reference_that_leads_out_is_refused_and_nothing_is_opened(ref: str) -> None:
     opened: list[str] = []
     watching = True
@@ -61,7 +60,7 @@ def test_a_reference_that_leads_out_is_refused_and_nothing_is_opened(ref: str) -
     assert opened == []
 
 
-@pytest.mark.parametrize("ref", ["#/$defs/none", "#none", "#/properties/a/minimum", "#/required/0"])
+@every("ref", ["#/$defs/none", "#none", "#/properties/a/minimum", "#/required/0"])
 def test_a_reference_that_leads_nowhere_is_refused(ref: str) -> None:
     with pytest.raises(ToolError, match="is broken"):
         tool_with({"$ref": ref})

@@ -10,6 +10,7 @@ from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.gate.explain import problems
 from rightcall.types import Batch, Rules
+from support.every import every
 
 TEXT = {"type": "string"}
 SCHEMA = {
@@ -30,7 +31,7 @@ def tool_with(schema: dict[str, Any] | None = SCHEMA, **rules: Any) -> Tool:
 
 
 @pytest.mark.promise("V-02")
-@pytest.mark.parametrize(
+@every(
     ("rules", "right", "wrong"),
     [
         ({"required": ("code",)}, [{"code": "x"}], [{}, {"code": ""}, {"code": " \n\t\u3000\x1c"}]),
@@ -92,7 +93,7 @@ def test_a_pack_tool_without_a_schema_is_known_by_its_rules_alone() -> None:
     assert list(tool.schema["properties"]) == ["path", "content"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("rules", "exact"),
     [
         ({}, True),

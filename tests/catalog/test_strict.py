@@ -74,7 +74,7 @@ def test_unknown_arguments_can_be_kept_by_policy() -> None:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize("key", RESERVED_KEYS)
+@every("key", RESERVED_KEYS)
 def test_reserved_keys_do_not_fit_where_keys_are_free_unless_the_schema_names_them(key: str) -> None:
     free = {"properties": {"p": OBJECT, "q": {"additionalProperties": {"type": "integer"}}}}
     assert not tool_of(OBJECT).accepts({key: 1})
@@ -84,7 +84,7 @@ def test_reserved_keys_do_not_fit_where_keys_are_free_unless_the_schema_names_th
     assert tool_of({"additionalProperties": True, "properties": {key: {}}}).accepts({key: 1})
 
 
-@pytest.mark.parametrize(
+@every(
     ("part", "is_open"),
     [
         ({"type": "string"}, False),

@@ -78,7 +78,7 @@ def test_a_required_name_that_properties_forgot_can_still_be_given() -> None:
     assert not tool.accepts({"a": 1})
 
 
-@pytest.mark.parametrize(
+@every(
     "schema",
     [
         {"type": "object", "properties": {"type": {"type": "string"}, "required": {"type": "boolean"}}},

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import rightcall.catalog.packs
 from rightcall.catalog.toml import KeyPath, key_lines, line_of
+from support.every import every
 
 DOCUMENT = '''\
 # a comment with [brackets] and = signs
@@ -126,7 +127,7 @@ def test_every_place_of_a_document_has_its_line(newline: str) -> None:
     assert set(places(tomllib.loads(text))) == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", rightcall.catalog.packs.available_packs())
+@every("name", rightcall.catalog.packs.available_packs())
 def test_every_place_of_a_shipped_pack_has_a_line_that_shows_its_key(name: str) -> None:
     text = Path(rightcall.catalog.packs.load_pack(name).source).read_text(encoding="utf-8")
     shown = text.splitlines()
@@ -185,7 +186,7 @@ def test_the_scanner_agrees_with_the_parser_on_odd_but_valid_text(text: str) -> 
     assert set(places(tomllib.loads(text))) == set(key_lines(text))
 
 
-@pytest.mark.parametrize(
+@every(
     "key",
     [
         '"a\\tb"',

@@ -12,6 +12,7 @@ from rightcall.cli.packs import arguments_of, type_words
 from rightcall.cli.terminal import visible_width
 from rightcall.types import Rules
 from support.cli import TOOLS, Runner
+from support.every import every
 
 
 def test_tools_shows_arguments_types_and_required_marks(run: Runner) -> None:
@@ -65,7 +66,7 @@ def test_packs_lists_every_pack_with_its_tools(run: Runner) -> None:
     assert all(pack["description"] for pack in listed)
 
 
-@pytest.mark.parametrize("name", available_packs())
+@every("name", available_packs())
 def test_every_pack_can_be_shown(run: Runner, name: str) -> None:
     done = run("packs", name)
     assert (done.code, done.err) == (0, "")
@@ -140,7 +141,7 @@ def test_the_demo_also_runs_calls_under_a_policy_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("schema", "words"),
     [
         ({"type": "string"}, "text"),

@@ -14,6 +14,7 @@ from rightcall import Gate
 from rightcall.cli.lines import LineGates, answer_lines
 from rightcall.cli.options import MAX_BYTES
 from support.cli import EXAMPLES, TOOLS, Runner
+from support.every import every
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -274,7 +275,7 @@ def test_every_line_gets_exactly_one_answer_that_is_json(lines: list[bytes]) -> 
     assert len(answers(text)) == sum(bool(line.strip()) for line in text.split(b"\n"))
 
 
-@pytest.mark.parametrize("field", ["arguments", "tools", "schema", "id", "other"])
+@every("field", ["arguments", "tools", "schema", "id", "other"])
 def test_nesting_without_end_in_a_line_is_answered(field: str) -> None:
     for opening, closing in ((b"[", b"]"), (b'{"properties":', b"}")):
         deep = opening * 50_000 + b"1" + closing * 50_000

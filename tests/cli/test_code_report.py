@@ -15,6 +15,7 @@ from rightcall.cli.terminal import Style, visible_width
 from rightcall.executor.shipped import code_tools, pull_tools, saving_tools
 from rightcall.policy.settings import Check
 from support.desks import Checks, modify, place
+from support.every import every
 
 PLAIN = Style()
 
@@ -283,7 +284,7 @@ def test_log_lines_stand_one_below_the_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("result", [None, "cut", {}, {"matches": 3}, {"content": 1, "metadata": {}}])
+@every("result", [None, "cut", {}, {"matches": 3}, {"content": 1, "metadata": {}}])
 def test_a_result_of_another_form_is_left_to_others(result: object) -> None:
     assert code_lines("code/read", result, PLAIN) is None
     assert code_lines("code/search", result, PLAIN) is None

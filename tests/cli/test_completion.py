@@ -14,6 +14,7 @@ from rightcall.cli.help import SCRIPTS, complete
 from rightcall.record.sqlite import SqliteStore
 from support.approvals import Desk
 from support.cli import TOOLS, Runner, environment
+from support.every import every
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     store.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "found"),
     [
         (["aud"], ["audit"]),

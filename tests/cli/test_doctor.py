@@ -15,6 +15,7 @@ from rightcall.models import endpoint
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, Terminal, write_trusted
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
+from support.every import every
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 
 KEY = "sk-very-secret-0123456789"
@@ -159,7 +160,7 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
     assert done.err.endswith("check that the upstream is running and that --upstream is its address\n")
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "complaint"),
     [
         (["--upstream", "localhost:8080"], "--upstream must be an address such as http://localhost:11434"),

@@ -13,6 +13,7 @@ from rightcall.cli.corpora import judge_emission
 from rightcall.cli.eval import disagreement, found_calls, random_pieces
 from rightcall.types import Call, Note, Reading, Verdict
 from support.cli import EXAMPLES, Runner
+from support.every import every
 
 TOOLS = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
 
@@ -182,7 +183,7 @@ def test_only_what_could_be_read_counts_as_a_call() -> None:
     assert found_calls(Reading(verdicts, "")) == [["add", {"n": 1}], ["add", {"n": 1}]]
 
 
-@pytest.mark.parametrize(
+@every(
     ("expected", "others", "got", "outcome"),
     [
         ([["a", {}]], [], [["a", {}]], "exact"),

@@ -10,6 +10,7 @@ from rightcall.cli import COMMANDS
 from rightcall.cli.help import GROUPS, HIDDEN, LONGEST, PAGES
 from rightcall.cli.options import REMOVED, SHARED, WIDTH, Parser, actions_of, flags, parser_of
 from support.cli import ROOT, Runner
+from support.every import every
 
 PARSED = [name for name in COMMANDS if name != "version"]
 
@@ -41,7 +42,7 @@ def test_the_overview_shows_the_groups_and_hides_what_only_programs_call(run: Ru
     assert len(done.out.splitlines()) <= LONGEST
 
 
-@pytest.mark.parametrize("command", PARSERS)
+@every("command", PARSERS, parts=3)
 def test_a_help_fits_a_small_terminal(run: Runner, command: str) -> None:
     done = run(*command.split(), "--help")
     assert (done.code, done.err) == (0, "")
@@ -55,7 +56,7 @@ def test_a_help_fits_a_small_terminal(run: Runner, command: str) -> None:
     assert "more: run" not in done.out  # every command's own options fit today
 
 
-@pytest.mark.parametrize("command", PARSED)
+@every("command", PARSED)
 def test_an_example_of_a_help_can_be_pasted(run: Runner, command: str) -> None:
     """A shell reads a remark without `#` as arguments."""
     examples = re.findall(r"^  (?:some-model|rightcall) .*", run("help", command).out, re.MULTILINE)
@@ -63,14 +64,14 @@ def test_an_example_of_a_help_can_be_pasted(run: Runner, command: str) -> None:
     assert [line for line in examples if re.search(r"\S {2,}[^ #]", line)] == []
 
 
-@pytest.mark.parametrize("command", PARSED)
+@every("command", PARSED)
 def test_the_help_of_a_command_has_one_to_three_examples(run: Runner, command: str) -> None:
     examples = run(command, "--help").out.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
     assert 1 <= len(examples) <= 3
     assert all(f"rightcall {command}" in line for line in examples)
 
 
-@pytest.mark.parametrize("command", PARSERS)
+@every("command", PARSERS)
 def test_help_command_lists_every_option_of_the_parser(run: Runner, command: str) -> None:
     shown = run("help", *command.split())
     assert (shown.code, shown.err) == (0, "")
@@ -83,7 +84,7 @@ def test_the_help_of_a_group_lists_the_options_of_its_actions(run: Runner) -> No
     assert "--anchor" not in run("help", "audit", "tail").out
 
 
-@pytest.mark.parametrize("command", [name for name, parser in PARSERS.items() if actions_of(parser)])
+@every("command", [name for name, parser in PARSERS.items() if actions_of(parser)])
 def test_a_bare_group_prints_its_help_as_wrong_usage(run: Runner, command: str) -> None:
     assert run(*command.split()) == (2, "", run(*command.split(), "--help").out)
 
@@ -112,7 +113,7 @@ def test_every_page_exists() -> None:
     assert [page for page in PAGES.values() if not (ROOT / "docs" / page).is_file()] == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["help", "chek"], "error: unknown help topic `chek`: did you mean `check`?\n"),
@@ -132,7 +133,7 @@ def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], messag
     assert message in done.err
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["audit", "tail", "--db", "x"], "`--db` is now `--store`"),

@@ -83,7 +83,7 @@ def was_heard(listener: socket.socket) -> bool:
 
 @pytest.mark.promise("P-13")
 @pytest.mark.parametrize("commands", [COMMANDS[::3], COMMANDS[1::3], COMMANDS[2::3]], ids=["some", "others", "rest"])
-@pytest.mark.parametrize("name", sampled(TRAPS, 4))
+@pytest.mark.parametrize("name", sampled(TRAPS, 8))
 def test_nothing_leaves_a_hostile_folder_by_any_command(
     name: str,
     commands: tuple[tuple[str, ...], ...],

@@ -31,6 +31,7 @@ from rightcall.policy.settings import (
 )
 from rightcall.policy.watch import load_policy
 from support.cli import Runner
+from support.every import every
 
 EXAMPLE = re.compile(r"^#(?=[^ \n])", re.MULTILINE)
 
@@ -53,8 +54,8 @@ def test_the_written_file_says_nothing_but_the_defaults(run: Runner, here: Path)
 
 
 @pytest.mark.promise("P-09")
-@pytest.mark.parametrize("preset", get_args(Preset))
-@pytest.mark.parametrize("stage", get_args(StageName))
+@every("preset", get_args(Preset))
+@every("stage", get_args(StageName))
 def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: StageName) -> None:
     settings = load_policy(tomllib.loads(EXAMPLE.sub("", template(preset, stage)))).settings
     assert (settings.preset, settings.stage, settings.limits) == (preset, stage, PRESETS[preset])

@@ -18,6 +18,7 @@ from rightcall.gate.gate import Gate
 from rightcall.models import endpoint
 from rightcall.router.packets import PacketStore
 from support.cli import Done, Runner, environment
+from support.every import every
 from support.routers import EVIL, says, whole_loop, write_policy
 from support.scripted.server import Answer, Dies, NativeCall, ScriptedUpstream, Text
 
@@ -145,7 +146,7 @@ def test_a_model_that_only_wrote_a_call_down_is_told_once(ask: Ask, server: Scri
     assert "neither an answer nor a call" in json.dumps(server.requests[1].json)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "only"),
     [
         ("", True),

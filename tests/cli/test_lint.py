@@ -11,6 +11,7 @@ from rightcall import Executor
 from rightcall.record.sqlite import SqliteStore
 from support import fickle_server, tool_server
 from support.cli import Runner, Terminal
+from support.every import every
 
 FICKLE = [sys.executable, "-S", fickle_server.__file__]
 TOOL = {
@@ -196,7 +197,7 @@ def test_the_audit_log_says_what_models_wrote(run: Runner, tmp_path: Path) -> No
     assert "RC115 warning models wrote `floor_number` for `floor` 3 times, by 1 caller" in done.out
 
 
-@pytest.mark.parametrize("pack", ["code", "room", "edit-files", "gaia", "local-toolkit"])
+@every("pack", ["code", "room", "edit-files", "gaia", "local-toolkit"])
 def test_the_packs_of_our_own_tools_have_no_findings(run: Runner, pack: str) -> None:
     done = run("lint", "--pack", pack)
     assert (done.code, done.out.count("\n")) == (0, 1)
@@ -210,7 +211,7 @@ def test_rules_are_listed_and_explained(run: Runner) -> None:
     assert run("lint", "--rules", "--json").json["rules"][0]["id"] == "RC101"
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ((), "nothing to check"),

@@ -14,6 +14,7 @@ import pytest
 
 from rightcall import __version__, cli
 from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
+from support.every import every
 
 
 def test_no_command_is_wrong_usage_and_shows_the_help(run: Runner) -> None:
@@ -69,7 +70,7 @@ def test_help_of_help_is_the_overview(run: Runner, word: str) -> None:
     assert run("help", word) == run("help")
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "message"),
     [
         (["check", "get_weather"], "check needs TOOL and ARGS"),

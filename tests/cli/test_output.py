@@ -6,13 +6,13 @@ import math
 from typing import Any
 from unicodedata import category
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.cli.terminal import is_unicode
 from rightcall.gate.records import json_text, verdict_record
 from rightcall.types import Call, Problem, Repair, Verdict
+from support.every import every
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -28,7 +28,7 @@ def test_every_value_survives_and_no_control_character_does(value: Any, indent: 
     assert not {category(character) for character in text if character != "\n"} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "text"),
     [
         ({"n": math.nan}, '{"n": "NaN"}'),

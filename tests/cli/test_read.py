@@ -18,6 +18,7 @@ from rightcall.gate.records import place_records
 from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 from support.cli import TOOLS, Runner, start
+from support.every import every
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 STYLED = "<tool_call>{'name': 'getWeather', 'arguments': {'city': 'Rome', 'days': '3'}}</tool_call>"
@@ -171,7 +172,7 @@ def test_the_finish_reason_length_makes_plain_text_at_the_end_a_cut_call(run: Ru
 
 
 @pytest.mark.promise("R-09")
-@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@every("size", [1, 2, 7, 1000])
 def test_reading_as_a_stream_prints_the_same(run: Runner, size: int) -> None:
     text = f"A {STYLED} B `{RIGHT}` {MADE_UP} {REFUSED} C {CUT}"
     for more in (("--json",), ("--finish-reason", "length", "--json"), ()):
@@ -210,7 +211,7 @@ def test_statistics_are_printed_to_standard_error(run: Runner) -> None:
     assert json.loads(done.err)["total_calls"] == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "message"),
     [
         (["a", "--file", "b"], "read takes one of TEXT, --file and --message, not TEXT and --file"),
@@ -415,7 +416,7 @@ def test_every_line_gets_exactly_one_answer_that_is_json(lines: list[bytes], str
 
 
 @pytest.mark.promise("R-10")
-@pytest.mark.parametrize("field", ["text", "tools", "id", "other"])
+@every("field", ["text", "tools", "id", "other"])
 def test_nesting_without_end_in_a_line_is_answered(field: str) -> None:
     deep = b"[" * 50_000 + b"1" + b"]" * 50_000
     (answer,) = answers(b'{"text": "x", "%s": %s}' % (field.encode(), deep), 0)

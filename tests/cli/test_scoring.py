@@ -3,12 +3,11 @@
 import math
 from typing import Any
 
-import pytest
-
 from rightcall.cli.corpora import CallCase, equal, fits, is_core, judge_call, judge_json
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other", "same"),
     [
         (1, 1.0, True),
@@ -42,7 +41,7 @@ def test_an_absent_member_equals_a_null_one_only_where_that_is_asked_for() -> No
 ACCEPTED = {"city": ["Rome", "Roma"], "days": ["", 3], "near": [{"lat": [41.9], "lon": [12.5, ""]}]}
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "right"),
     [
         ({"city": "Rome", "days": 3, "near": {"lat": 41.9, "lon": 12.5}}, True),
@@ -98,7 +97,7 @@ def test_a_clean_call_must_come_back_as_the_same_object_without_a_repair() -> No
 CASE = {"text": "{a: 1", "expected": {"a": 1}, "kind": "plain"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("case", "flag", "refused", "value", "outcome"),
     [
         (CASE, {}, False, {"a": 1}, "exact"),

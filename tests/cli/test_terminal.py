@@ -2,12 +2,12 @@
 
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.text import escaped
 from rightcall.cli.terminal import Style, beside, harmless_lines, table, visible_width, wants_colour, wrap
+from support.every import every
 
 
 class Screen(io.StringIO):
@@ -15,7 +15,7 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
+@every(
     ("environment", "on_screen", "in_pipe"),
     [
         ({}, True, False),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.cli import Runner, environment, start
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -95,7 +96,7 @@ def test_without_a_command_it_says_what_is_missing(run: Runner) -> None:
     assert "rightcall wrap -- COMMAND" in done.err
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65])
+@every("name", ["", "a b", "a/b", "x" * 65])
 def test_a_name_that_no_policy_could_write_is_refused(run: Runner, name: str) -> None:
     done = run("wrap", "--name", name, "--", "true")
     assert done.code == 2

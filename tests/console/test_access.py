@@ -79,7 +79,7 @@ def test_the_table_has_all_routes() -> None:
     assert {path.split("/")[1] for method, path in ROUTES if is_open(path)} == {"login", "enter", "static"}
 
 
-@pytest.mark.parametrize(("method", "path"), CLOSED)
+@every(("method", "path"), CLOSED)
 @pytest.mark.promise("H-10")
 def test_without_a_session_nothing_answers(nobody: Browser, store: MemoryStore, method: str, path: str) -> None:
     before = store.look(lambda tables: tables.head())
@@ -89,7 +89,7 @@ def test_without_a_session_nothing_answers(nobody: Browser, store: MemoryStore, 
     assert store.look(lambda tables: tables.head()) == before
 
 
-@pytest.mark.parametrize(("method", "path"), CLOSED)
+@every(("method", "path"), CLOSED)
 @pytest.mark.promise("H-10")
 def test_an_agents_token_opens_nothing(nobody: Browser, store: MemoryStore, method: str, path: str) -> None:
     _, token = store.transact(lambda tables: make_token(tables, TokenRequest("teacher", "root")))
@@ -154,7 +154,7 @@ def test_a_change_with_the_exact_origin_is_taken_where_a_browser_sends_no_more(g
     assert guest.ask("POST", "/logout", {"origin": f"http://127.0.0.1:{guest.address.port}"}, "").status == 303
 
 
-@pytest.mark.parametrize(("method", "path"), [one for one in ROUTES if one[0] == "GET" and one[1] != "/events"])
+@every(("method", "path"), [one for one in ROUTES if one[0] == "GET" and one[1] != "/events"])
 @pytest.mark.promise("H-10")
 def test_looking_changes_nothing(ann: Browser, store: MemoryStore, method: str, path: str) -> None:
     try_call(store, request_of())
@@ -163,7 +163,7 @@ def test_looking_changes_nothing(ann: Browser, store: MemoryStore, method: str, 
     assert store.look(lambda tables: (tables.head(), tables.credentials(), tables.approvals())) == before
 
 
-@pytest.mark.parametrize("path", [path for method, path in ROUTES if method == "GET" and path != "/events"])
+@every("path", [path for method, path in ROUTES if method == "GET" and path != "/events"])
 def test_every_page_says_what_a_browser_may_do_with_it(ann: Browser, path: str) -> None:
     headers = ann.get(path).headers
     policy = headers["content-security-policy"]
@@ -222,7 +222,7 @@ def test_a_session_of_another_port_is_none_of_ours(ann: Browser) -> None:
     assert ann.get("/", cookie=f"rightcall_console_1={ann.secret}").status == 303
 
 
-@pytest.mark.parametrize(
+@every(
     "path",
     [
         "//evil.example",
@@ -247,7 +247,7 @@ def test_plain_http_to_others_must_be_said() -> None:
         check_settings(ConsoleSettings(host="0.0.0.0", certificate="/nowhere/x.pem"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("host", "ours"),
     [
         ("console.example.org", True), ("CONSOLE.example.org", True), ("console.example.org:80", False),

@@ -195,8 +195,8 @@ ANSWERS: dict[str, Callable[[Office, str], dict[str, object]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", ANSWERS.values(), ids=ANSWERS.keys())
-@pytest.mark.parametrize("word", ["approve", "grant"])
+@every("attack", ANSWERS.values(), ids=ANSWERS.keys())
+@every("word", ["approve", "grant"])
 def test_an_answer_to_something_else_than_was_shown_is_not_taken(
     office: Office, attack: Callable[[Office, str], dict[str, object]], word: str
 ) -> None:
@@ -224,8 +224,8 @@ def test_the_form_of_an_old_question_does_not_answer_the_same_call_asked_again(o
     assert office.found(second).status == "waiting"
 
 
-@pytest.mark.parametrize("word", ["approve", "deny", "grant"])
-@pytest.mark.parametrize("end", ["approved", "denied", "used", "expired"])
+@every("word", ["approve", "deny", "grant"])
+@every("end", ["approved", "denied", "used", "expired"])
 def test_what_is_over_takes_no_other_answer(office: Office, end: str, word: str) -> None:
     shown = office.next()
     which = office.ask(shown)
@@ -316,7 +316,7 @@ def plain(office: Office) -> dict[str, list[str]]:
     return {place: skeleton(row(office, put("plain")).text) for place, put in PLACES.items()}
 
 
-@pytest.mark.parametrize("text", DISPLAY.values(), ids=DISPLAY.keys())
+@every("text", DISPLAY.values(), ids=DISPLAY.keys(), parts=2)
 def test_no_text_of_a_call_moves_hides_or_imitates_what_the_page_shows(
     office: Office, plain: dict[str, list[str]], text: str
 ) -> None:

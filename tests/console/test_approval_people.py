@@ -15,6 +15,7 @@ from support.approval_pages import Office, form_of, office_opened
 from support.approvals import say
 from support.consoles import HERE as OURS
 from support.consoles import Browser, session
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06", "H-10")
 
@@ -127,7 +128,7 @@ WHO: dict[str, Callable[[Office], Browser]] = {
 }
 
 
-@pytest.mark.parametrize("who", WHO.values(), ids=WHO.keys())
+@every("who", WHO.values(), ids=WHO.keys())
 def test_who_may_not_answer_does_not_answer_even_with_the_right_form(
     office: Office, who: Callable[[Office], Browser]
 ) -> None:
@@ -199,7 +200,7 @@ FROM_ELSEWHERE: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("headers", FROM_ELSEWHERE.values(), ids=FROM_ELSEWHERE.keys())
+@every("headers", FROM_ELSEWHERE.values(), ids=FROM_ELSEWHERE.keys())
 def test_an_answer_from_another_place_is_not_taken(office: Office, headers: dict[str, str]) -> None:
     which = office.ask(office.next())
     form = urlencode(form_of(office.read(which), answer="approve"))
@@ -208,7 +209,7 @@ def test_an_answer_from_another_place_is_not_taken(office: Office, headers: dict
     assert office.found(which).status == "waiting"
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "post"])
+@every("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "post"])
 def test_no_other_method_answers(office: Office, method: str) -> None:
     which = office.ask(office.next())
     form = urlencode(form_of(office.read(which), answer="approve"))

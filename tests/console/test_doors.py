@@ -229,7 +229,7 @@ def test_a_session_that_somebody_planted_before_the_login_is_not_the_one_after_i
     assert "fixed" not in entered.headers["set-cookie"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "fits"),
     [
         (ConsoleSettings(public_url="http://console.example.org"), False),
@@ -249,7 +249,7 @@ def test_a_public_address_in_plain_http_must_be_said(settings: ConsoleSettings, 
 
 
 @pytest.mark.promise("P-13")
-@pytest.mark.parametrize(
+@every(
     "table",
     [
         {"host": "0.0.0.0", "plain_http": True}, {"public_url": "https://evil.example"}, {"port": 80},

@@ -20,6 +20,7 @@ from rightcall.server.access import Access
 from rightcall.server.addresses import Upstream
 from rightcall.server.app import assemble, running
 from support.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
+from support.every import every
 from support.scripted.server import (
     Answer,
     Dies,
@@ -184,7 +185,7 @@ def test_an_answer_that_was_cut_off_says_so(server: ScriptedUpstream) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "wanted", "exact", "is_same"),
     [
         ("PARIS ", "Paris", False, True),
@@ -394,7 +395,7 @@ def test_a_question_without_an_answer_in_time_is_counted_and_the_next_one_asked(
     assert advice(examination, found)[0][0] == "timeout"
 
 
-@pytest.mark.parametrize(
+@every(
     "body",
     [
         b"",

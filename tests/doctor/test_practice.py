@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rightcall import Gate
 from rightcall.doctor.practice import MOST, Called, PracticeQuestion, Said, answer, practice_app, question_of
 from support.clients import Chat, Client, Messages, Ollama, Responses
+from support.every import every
 from support.proxies import in_front_of, post, request, serving
 
 WEATHER = {
@@ -63,7 +64,7 @@ def read(parts: list[Any]) -> Any:
     return reading.calls[0]
 
 
-@pytest.mark.parametrize("turn", range(WAYS))
+@every("turn", range(WAYS))
 def test_every_broken_call_can_be_repaired_to_what_was_asked(turn: int) -> None:
     verdict = read(answer(PracticeQuestion(TOOLS, ASKED), turn))
     assert verdict.ok
@@ -84,8 +85,8 @@ def test_no_native_call_leaves_as_a_right_one() -> None:
     assert all(verdict.ok and verdict.repairs for verdict in verdicts)
 
 
-@pytest.mark.parametrize("turn", range(WAYS))
-@pytest.mark.parametrize("tool", ["clock", "odd"])
+@every("turn", range(WAYS))
+@every("tool", ["clock", "odd"])
 def test_tools_without_and_with_awkward_arguments_are_called_too(tool: str, turn: int) -> None:
     verdict = read(answer(PracticeQuestion(TOOLS, "Go", wanted=tool), turn))
     assert verdict.ok
@@ -104,7 +105,7 @@ def test_a_result_is_quoted_by_its_first_line() -> None:
     assert said.text == "This is rightcall-practice, not a real model. The tool answered: Sunny, 21 °C"
 
 
-@pytest.mark.parametrize(
+@every(
     "question",
     [
         *(PracticeQuestion(TOOLS, ASKED, wanted=name) for name in ("clock", "odd", "get_weather")),
@@ -127,7 +128,7 @@ def test_a_list_of_tools_that_names_a_file_opens_none(tmp_path: Any) -> None:
     assert question_of({"tools": [str(file), CLOCK, None, 7], "messages": MESSAGES}).tools == [CLOCK]
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "expected"),
     [
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}, ("a", None)),
@@ -186,7 +187,7 @@ def test_whatever_is_asked_is_answered(body: dict[str, Any], turn: int) -> None:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize("library", [Chat, Responses, Messages, Ollama])
+@every("library", [Chat, Responses, Messages, Ollama])
 def test_through_the_proxy_every_broken_call_comes_out_right(address: str, library: type[Client]) -> None:
     with in_front_of(address) as proxy, library(proxy) as client:
         for stream in (False, True):
@@ -273,8 +274,8 @@ def test_each_call_is_broken_in_the_next_way_and_results_do_not_count() -> None:
     assert "between tags" in said[2]
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"])
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+@every("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"])
+@every("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_what_is_no_request_gets_an_error_of_its_wire(address: str, path: str, body: bytes) -> None:
     got = request("POST", address, path, body)
     assert got.status == 400

@@ -54,7 +54,7 @@ class Speaking:
         return "hello"
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "text"),
     [
         (None, "null"),

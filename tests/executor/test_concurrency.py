@@ -12,6 +12,7 @@ import pytest
 from rightcall import Executor
 from support import crowding
 from support.crowding import kept, shares
+from support.every import every
 
 
 def calls(*names: str) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def test_every_attempt_is_somebodys() -> None:
 
 
 @pytest.mark.promise("P-02", "P-12")
-@pytest.mark.parametrize(
+@every(
     ("counts", "held"),
     [
         ({"success": 100, "refused": 300}, True),

@@ -13,6 +13,7 @@ from rightcall.errors import AnswerError, StoreError
 from rightcall.executor.door import Door
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, read_call, read_end
+from support.every import every
 
 READ = {
     "name": "read_file",
@@ -115,7 +116,7 @@ def test_whatever_a_tool_is_called_nothing_is_raised(door: Door, name: Any) -> N
 
 
 @pytest.mark.promise("P-01")
-@pytest.mark.parametrize(
+@every(
     ("policy", "rule"),
     [
         ({"policy": {"deny": ["files/delete_file"]}}, "policy:deny"),
@@ -154,7 +155,7 @@ def test_limits_of_a_policy_hold_at_a_door() -> None:
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     ("path", "action"),
     [(".env", "deny"), ("/elsewhere/.env", "deny"), ("../id_rsa", "deny"), ("private/a", "deny"),
      ("/tmp/notes.txt", "allow"), (".vscode/settings.json", "allow"), ("node_modules/x/index.js", "allow")],
@@ -201,14 +202,14 @@ def test_a_call_that_was_denied_stays_denied_and_no_other_call_can_use_its_appro
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize("named", ["files/delete_file", "delete_file", "mcp__files__delete_file", "mcp__files__*"])
+@every("named", ["files/delete_file", "delete_file", "mcp__files__delete_file", "mcp__files__*"])
 def test_a_rule_may_name_a_servers_tool_as_hosts_do(named: str) -> None:
     with door_of({"policy": {"approval": {"tools": [named]}}}) as door:
         assert door.judge("delete_file", {"path": "a"}, space="files").action == "ask"
 
 
 @pytest.mark.promise("P-01")
-@pytest.mark.parametrize("denied", ["git_reset", "a__b/git_reset", "git_*", "mcp__a__b__git_reset"])
+@every("denied", ["git_reset", "a__b/git_reset", "git_*", "mcp__a__b__git_reset"])
 def test_where_a_servers_name_may_end_in_several_places_a_denial_means_each(denied: str) -> None:
     with Door.open("claude", {"version": 1, "policy": {"deny": [denied]}}, fixed_names=True, store="memory") as door:
         assert door.judge("b__git_reset", {}, space="a").action == "deny"
@@ -493,7 +494,7 @@ def test_no_call_touches_a_policy_or_a_record_wherever_the_session_is(tmp_path: 
 
 
 @pytest.mark.promise("P-08")
-@pytest.mark.parametrize(
+@every(
     "now",
     [
         [],

@@ -8,6 +8,7 @@ import pytest
 
 from rightcall import Call, CallError, ConfigError, Executor, ToolError, tool
 from rightcall.record.tables import read_call, read_end
+from support.every import every
 
 OPEN = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
 """Everything is allowed and really runs."""
@@ -382,7 +383,7 @@ def test_a_number_groups_records_too_and_anything_else_is_a_clear_error(workshop
             shop.run("add", {"a": 1, "b": 2}, context=wrong)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "words"),
     [
         ({"store": "memry"}, '`store` must be "memory"'),

@@ -9,6 +9,7 @@ import pytest
 
 from rightcall import Executor
 from rightcall.executor.sync import SyncExecutor
+from support.every import every
 
 BATCH = {"list": "calls", "name": ["tool_slug", "tool"], "arguments": ["arguments"]}
 SECRET = ("vault/open_safe", "vault/list_keys", "mail_dispatch", "combination", "cellar", "recipient", "subject_line",
@@ -142,7 +143,7 @@ def test_the_words_looked_for_are_those_that_would_be_told() -> None:
 
 
 @pytest.mark.promise("V-09", "P-01")
-@pytest.mark.parametrize("name", ["OpenSafe", "open_safe", "vault/open_safe", "OldSafe", "old_safe", "SendLetter"])
+@every("name", ["OpenSafe", "open_safe", "vault/open_safe", "OldSafe", "old_safe", "SendLetter"])
 def test_a_refusal_has_the_name_that_the_model_wrote(name: str) -> None:
     arguments = {"zz": "1", "combination": "1", "cellar": 1, "recipient": "a", "subject_line": "b"}
     with opened({"unknown_argument": "drop"}) as executor:

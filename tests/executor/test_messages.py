@@ -11,6 +11,7 @@ from rightcall import Gate
 from rightcall.base.text import estimate, wire_name
 from rightcall.executor.messages import Outcome, content, definition, error_content, mark_as_data, message
 from rightcall.types import Call, MessageShape
+from support.every import every
 from support.results import read_result
 
 DONE = Outcome(ok=True, tool="code/read", content="the text", result={"n": 1}, call=Call("code/read", {}, "call_1"))
@@ -22,7 +23,7 @@ FAILED = Outcome(
 
 
 @pytest.mark.promise("O-02")
-@pytest.mark.parametrize(
+@every(
     ("shape", "done", "failed"),
     [
         ("text", "[Tool: code/read]\nthe text", f"[Tool: code/read]\n{ERROR}"),
@@ -64,7 +65,7 @@ def test_only_an_object_is_structured_content_and_only_as_json() -> None:
     assert "structuredContent" not in message(huge, "mcp")
 
 
-@pytest.mark.parametrize("shape", get_args(MessageShape))
+@every("shape", get_args(MessageShape))
 def test_an_error_without_content_still_says_what_it_is(shape: MessageShape) -> None:
     bare = Outcome(ok=False, tool="t", content="", error="gone", hint="Try again.")
     assert "Error: gone\\nTry again." in json.dumps(message(bare, shape))
@@ -126,8 +127,8 @@ def test_what_the_tool_itself_left_out_is_said_too() -> None:
     )
 
 
-@pytest.mark.parametrize("piece", ["<|im_end|>", "<|im_end|>\n", "<|", "`", "[TOOL_CALLS]\n", "</s>"])
-@pytest.mark.parametrize("tokens", [120, 500, 4000])
+@every("piece", ["<|im_end|>", "<|im_end|>\n", "<|", "`", "[TOOL_CALLS]\n", "</s>"])
+@every("tokens", [120, 500, 4000])
 def test_a_text_full_of_escapes_is_still_within_the_budget(piece: str, tokens: int) -> None:
     for value in (piece * 20_000, {"text": piece * 20_000}):
         made = content("my_tool", value, tokens)
@@ -205,7 +206,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 
 
 @pytest.mark.promise("O-03")
-@pytest.mark.parametrize("name", ["code/read", "add", "a.b:c", "mail/send-now"])
+@every("name", ["code/read", "add", "a.b:c", "mail/send-now"])
 def test_a_wire_name_is_one_that_apis_take_and_comes_back_as_the_tool(name: str) -> None:
     gate = Gate([{"name": name, "parameters": SCHEMA}])
     assert wire_name(name).replace("-", "").replace("_", "").isalnum()

@@ -8,6 +8,7 @@ import pytest
 
 from rightcall import Executor
 from rightcall.record.memory import MemoryStore
+from support.every import every
 
 SECRET = "Zq8hunter2"
 PIN = "12x45"
@@ -29,7 +30,7 @@ CALLS: dict[str, Any] = {
 
 
 @pytest.mark.promise("A-02")
-@pytest.mark.parametrize("how", CALLS)
+@every("how", CALLS)
 def test_a_secret_is_not_recorded(how: str) -> None:
     store = MemoryStore()
     with Executor.open_sync(store=store) as ex:
@@ -116,7 +117,7 @@ def test_the_reason_of_a_decision_quotes_no_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("A-02")
-@pytest.mark.parametrize("before", range(140, 205, 5))
+@every("before", range(140, 205, 5))
 def test_a_secret_at_the_place_where_a_text_is_cut_is_hidden_before_the_cut(before: int) -> None:
     store = MemoryStore()
     key = "-----BEGIN PRIVATE KEY----- " + "QUJD " * (780 + before) + "-----END PRIVATE KEY----- "

@@ -18,6 +18,7 @@ from rightcall.executor.notices import finish
 from rightcall.hosts.adapter import door_for
 from rightcall.policy.tightening import requests_of, tighten
 from rightcall.server.app import running
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06")
 
@@ -121,7 +122,7 @@ def test_a_policy_that_was_found_cannot_name_whom_to_tell() -> None:
     assert asked.meaning == "runs a command, or posts to an address, when a call waits"
 
 
-@pytest.mark.parametrize("notify", [
+@every("notify", [
         "notify-send", "ftp://example.org", [""], ["a\0b"], 5, "https://example.org/x?key=1", "https://example.org/?",
         "https://example.org/#x", "https://ann:pw@example.org", "https://ann@example.org", "https://example.org/\u00e9",
         "https://example.org:99999", "https://example.org\n", "https:///x",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.executor.messages import Outcome, content, message, shape, summarise
+from support.every import every
 from support.results import ran_result
 
 TOOL = "code/execute/python"
@@ -45,7 +46,7 @@ def test_a_model_is_shown_how_a_program_ended_and_what_it_left() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "line"),
     [
         ({"files": [TABLE, PICTURE]}, "exit 0 in 23 ms, 2 files (namespaces)"),
@@ -94,9 +95,7 @@ def test_a_picture_reaches_a_client_as_a_picture() -> None:
     assert result["files"][0]["data"] == "aGk="
 
 
-@pytest.mark.parametrize(
-    "result", ["DRY RUN: nothing was changed.", None, {"files": 3}, {"files": [{"type": "image"}]}]
-)
+@every("result", ["DRY RUN: nothing was changed.", None, {"files": 3}, {"files": [{"type": "image"}]}])
 def test_what_is_no_result_of_a_program_has_no_pictures(result: Any) -> None:
     told = message(Outcome(ok=True, tool=TOOL, content="x", result=result), "mcp")
     assert told["content"] == [{"type": "text", "text": "x"}]

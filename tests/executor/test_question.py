@@ -14,6 +14,7 @@ from rightcall.base.text import with_left_out
 from rightcall.executor.question import question_lines, time_left, view
 from rightcall.policy.types import Approval
 from support.approvals import START, approval_of
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 
@@ -137,7 +138,7 @@ def test_two_different_calls_never_look_the_same(one: Any, other: Any) -> None:
     assert (rows_of(one) == rows_of(other)) is same_call
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("1", 1), (1, 1.0), (1, True), ("null", None), ("a", "a "), ("a\\u001b", "a\x1b"), ("a\\nb", "a\nb"),
@@ -206,7 +207,7 @@ def test_many_small_arguments_are_cut_as_well() -> None:
     assert len(lines_of(approval)) > 10_000
 
 
-@pytest.mark.parametrize("character", ["a", "é", "\x1b", "\n", " ", "\\", "a\u0335", "a\n"])
+@every("character", ["a", "é", "\x1b", "\n", " ", "\\", "a\u0335", "a\n"])
 def test_a_long_text_is_shown_to_its_end(character: str) -> None:
     size = 1_000_000 if character in ("a", "\x1b") else 150_000
     approval = approval_of({"content": character * (size // len(character)) + "TAIL"})
@@ -223,7 +224,7 @@ def test_the_short_view_of_a_megabyte_says_its_size() -> None:
     assert len(lines) < 60
 
 
-@pytest.mark.parametrize("character", ["é", "\x1b", "a\u0335", "a\n", "\n", "\\", "שa"])
+@every("character", ["é", "\x1b", "a\u0335", "a\n", "\n", "\\", "שa"])
 def test_ten_times_the_text_takes_about_ten_times_as_long(character: str) -> None:
     def seconds(length: int) -> float:
         approval = approval_of({"content": character * (length // len(character))})
@@ -270,7 +271,7 @@ def test_an_answered_question_says_by_whom_and_has_no_call_any_more() -> None:
     assert "digest" not in shown
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "shown"),
     [
         ("no JSON {", "  │   │ no JSON {"),
@@ -289,15 +290,13 @@ def test_whatever_the_store_holds_is_shown(text: str, shown: str) -> None:
     assert lines[-1].endswith(approval.digest)
 
 
-@pytest.mark.parametrize(
-    "details", ["no JSON", [1], {"repairs": 3, "confidence": "x", "effects": 1}, {"new": {"a": 1}}]
-)
+@every("details", ["no JSON", [1], {"repairs": 3, "confidence": "x", "effects": 1}, {"new": {"a": 1}}])
 def test_details_of_any_shape_are_shown(details: Any) -> None:
     assert lines_of(approval_of(details=details))[-1].startswith("digest")
     assert '  │   "a": 1' in text_of(approval_of(details={"new": {"a": 1}}))
 
 
-@pytest.mark.parametrize(
+@every(
     ("seconds", "said"),
     [(-1, "expired"), (0, "expired"), (1, "1 s"), (61, "1 min 1 s"), (3700, "1 h 1 min"), (90000, "1 d 1 h")],
 )

@@ -20,6 +20,7 @@ from rightcall.policy.tightening import tighten
 from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryStore
 from rightcall.tools.functions import tool
+from support.every import every
 from support.gateways import TOOL, ScriptedLink, gateway_of, old_server, once, policy, text_of
 from support.wrapping import Wrapped, call, result
 
@@ -53,7 +54,7 @@ def through_door(answers: Iterator[Any], said: Any = None, definition: Any = STA
         return actions
 
 
-@pytest.mark.parametrize(
+@every(
     ("answers", "expected"),
     [
         (same, LOOPED),
@@ -68,7 +69,7 @@ def test_a_call_is_a_loop_only_as_long_as_it_gives_the_same(answers: Callable[[]
     assert through_door(iter(answers())) == expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "definition", "expected"),
     [
         ({"policy": {"repeatable": ["jobs/status"]}}, STATUS, FREE),

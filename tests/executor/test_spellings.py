@@ -17,6 +17,7 @@ from rightcall.errors import ToolError
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
 from support.cli import environment
+from support.every import every
 from support.spelling_table import (
     DENY,
     HARMLESS,
@@ -46,6 +47,9 @@ READ_FILE = {
 }
 TREASURE = "TREASURE: nobody may read this"
 Judge = Callable[[str], tuple[str, str]]
+EVERY_DAY = 3
+some_and_all = pytest.mark.parametrize("step", [EVERY_DAY, pytest.param(1, marks=pytest.mark.long)])
+"""Every third spelling every day: each way to spell, and each target, is among them, though not each with each."""
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +97,11 @@ def judge(request: pytest.FixtureRequest, at_home: Path) -> Iterator[Judge]:
         yield judged
 
 
-def test_no_spelling_of_a_refused_path_passes_a_door(judge: Judge, tree: Path) -> None:
+@some_and_all
+def test_no_spelling_of_a_refused_path_passes_a_door(judge: Judge, tree: Path, step: int) -> None:
     tried = list(spelled_paths(str(tree)))
     assert len(tried) > 600
-    found = {name: judge(path) for name, path in tried}
+    found = {name: judge(path) for name, path in tried[::step]}
     wrong = {name: said for name, said in found.items() if said[0] != "deny" or not said[1].startswith("path:")}
     assert wrong == {}
 
@@ -229,15 +234,17 @@ def test_the_files_of_a_record_outside_the_root_are_guarded_too(tmp_path: Path) 
         assert door.judge("Write", {"file_path": f"{away}/desk.py", "content": ""}).action == "allow"
 
 
-def test_no_spelling_of_a_refused_path_is_read_by_a_code_tool(at_home: Path) -> None:
+@some_and_all
+def test_no_spelling_of_a_refused_path_is_read_by_a_code_tool(at_home: Path, step: int) -> None:
     with Executor.open_sync(at_home, POLICY, store="memory", code=True) as executor:
-        for name, path in spelled_paths(str(at_home), IN_EXECUTORS):
+        for name, path in list(spelled_paths(str(at_home), IN_EXECUTORS))[::step]:
             outcome = executor.run({"name": "code/read", "arguments": {"path": path}})
             assert not outcome.ok, name
             assert TREASURE not in outcome.content, name
 
 
-def test_no_spelling_of_a_refused_path_reaches_a_function(at_home: Path) -> None:
+@some_and_all
+def test_no_spelling_of_a_refused_path_reaches_a_function(at_home: Path, step: int) -> None:
     seen: list[str] = []
 
     @tool(effects=["read"], paths=["path"])
@@ -246,7 +253,7 @@ def test_no_spelling_of_a_refused_path_reaches_a_function(at_home: Path) -> None
         return "looked"
 
     with Executor.open_sync(at_home, POLICY, store="memory", tools=[look]) as executor:
-        for _, path in spelled_paths(str(at_home), IN_EXECUTORS):
+        for _, path in list(spelled_paths(str(at_home), IN_EXECUTORS))[::step]:
             executor.run({"name": "look", "arguments": {"path": path}})
         assert seen == []
         for path in ("~/../outside", f"file://{at_home.parent}/x", "%2e%2e/x", "$HOME/../x", '"/etc/passwd"'):
@@ -273,7 +280,7 @@ def test_harmless_names_are_read_found_and_listed_by_code_tools(at_home: Path) -
 DENIALS = {"git_reset": ("git_reset",), "git_*": ("git_reset",), "*_secrets": ("list_secrets",)}
 
 
-@pytest.mark.parametrize("way", ["hook", "wrap", "gateway", "server"])
+@every("way", ["hook", "wrap", "gateway", "server"])
 def test_no_spelling_of_a_denied_name_passes_a_door(way: str) -> None:
     for pattern, targets in DENIALS.items():
         own = {"deny": [pattern]} if way == "server" else {}
@@ -348,6 +355,7 @@ def test_a_program_cannot_have_two_functions_that_look_alike() -> None:
 
 def test_every_way_to_spell_is_tried_on_every_target() -> None:
     assert len(PATHS) * len(TARGETS) > 900
+    assert len(PATHS) % EVERY_DAY  # else the same ways would be left out for each target
     assert len(NAMES) * len(DENIALS) > 60
 
 

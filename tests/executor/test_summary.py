@@ -13,7 +13,7 @@ from support.results import RESULTS, WRITTEN, json_values, read_result
 
 
 @pytest.mark.promise("A-02")
-@pytest.mark.parametrize(
+@every(
     ("tool", "line"),
     [
         ("code/read", "Read 200 lines from src/app.py"),
@@ -76,7 +76,7 @@ SUMMARIES = {
 }
 
 
-@pytest.mark.parametrize("tool", WRITTEN)
+@every("tool", WRITTEN)
 @pytest.mark.promise("A-02")
 def test_a_write_is_summed_up_with_the_id_of_its_change(tool: str) -> None:
     assert summarise(tool, WRITTEN[tool]) == f"{SUMMARIES[tool]} [c-7f3a9b2e]"

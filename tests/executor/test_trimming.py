@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rightcall.base.text import estimate
 from rightcall.executor.messages import Trimmed, shape, trim
 from rightcall.executor.trimming import cut_text, quoted_text
+from support.every import every
 from support.results import (
     RESULTS,
     blame_result,
@@ -41,7 +42,7 @@ def test_what_fits_is_written_out_as_it_is() -> None:
 
 
 @pytest.mark.promise("O-01")
-@pytest.mark.parametrize("tool", sorted(RESULTS))
+@every("tool", sorted(RESULTS))
 def test_a_result_that_fits_has_no_note(tool: str) -> None:
     left, note = trimmed(tool, RESULTS[tool], 50_000)
     assert (left, note) == (shape(tool, RESULTS[tool]), "")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from rightcall.executor.messages import content, shape, views
+from support.every import every
 from support.results import (
     RESULTS,
     blame_result,
@@ -162,13 +163,13 @@ def test_a_tool_nobody_knows_keeps_its_result() -> None:
     assert shape("my/read", result) is result
 
 
-@pytest.mark.parametrize("tool", sorted(views()))
+@every("tool", sorted(views()))
 def test_an_error_of_a_known_tool_keeps_its_form(tool: str) -> None:
     for result in ({"success": False, "error": "gone"}, RESULTS[tool] | {"success": False}, "text", None, [1]):
         assert shape(tool, result) is result
 
 
-@pytest.mark.parametrize("tool", sorted(views()))
+@every("tool", sorted(views()))
 def test_a_result_that_lacks_a_field_comes_through_unchanged(tool: str) -> None:
     without: dict[str, Any]
     for field in RESULTS[tool]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall import Call, Gate
+from support.every import every
 
 TEXT = {"type": "string"}
 SEND = {
@@ -61,7 +62,7 @@ def test_every_inner_call_is_repaired_by_its_own_tool(gate: Gate) -> None:
 
 
 @pytest.mark.promise("V-06")
-@pytest.mark.parametrize(
+@every(
     ("inner", "path"),
     [
         (call("send_mail", {"to": "a"}), "calls[0].body"),

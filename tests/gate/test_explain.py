@@ -141,7 +141,7 @@ def test_unknown_arguments_are_problems_only_where_they_are_refused() -> None:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize(
+@every(
     ("arguments", "code", "path"),
     [
         ([1], "type", ""),
@@ -231,7 +231,7 @@ def test_explaining_never_raises_never_repeats_and_agrees_with_the_check(argumen
 
 
 @pytest.mark.promise("V-03")
-@pytest.mark.parametrize(
+@every(
     ("schema", "value", "message"),
     [
         ({"maxItems": 200}, list(range(201)), "`a` must have at most 200 items, has 201"),

@@ -9,6 +9,7 @@ import pytest
 
 from rightcall import Call, Gate, Verdict
 from rightcall.catalog.tool import PackTool
+from support.every import every
 
 FORECAST = {
     "name": "forecast",
@@ -111,7 +112,7 @@ def test_arguments_may_come_in_many_forms(gate: Gate, arguments: Any) -> None:
     assert dict(verdict.call.arguments) == {"city": "Bern"}
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", "null", {}])
+@every("nothing", [None, "", "  ", "null", {}])
 def test_no_arguments_are_no_arguments(nothing: Any) -> None:
     gate = Gate([{"name": "ping", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
     verdict = gate.check("ping", nothing)
@@ -249,14 +250,14 @@ def test_an_error_of_ours_is_a_verdict_and_not_an_exception(gate: Gate, monkeypa
 
 
 @pytest.mark.promise("N-11", "N-73")
-@pytest.mark.parametrize(
+@every(
     ("value", "ok"),
     [
         (3, True), (2**63, True), (2**64, True), (-(10**30), True), (1e30, True), (10**1000, True),
         (10**2000, False), (-(10**2000), False), (float("nan"), False), (float("inf"), False),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("kind", [{"type": "number"}, {"oneOf": [{"type": "number"}, {"type": "null"}]}])
+@every("kind", [{"type": "number"}, {"oneOf": [{"type": "number"}, {"type": "null"}]}])
 def test_numbers_of_any_size_that_a_tool_can_use_are_right(value: float, ok: bool, kind: dict[str, Any]) -> None:
     gate = Gate([{"name": "measure", "parameters": {"type": "object", "properties": {"n": kind}}}])
     given = {"n": value}
@@ -267,7 +268,7 @@ def test_numbers_of_any_size_that_a_tool_can_use_are_right(value: float, ok: boo
 
 
 @pytest.mark.promise("N-11", "N-73")
-@pytest.mark.parametrize(
+@every(
     ("kind", "value"),
     [
         ({"type": "string"}, "a\ud800"),

@@ -17,6 +17,7 @@ from rightcall.errors import ToolError
 from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
 from rightcall.policy.trust import put_stop
 from rightcall.policy.types import PAUSED, Pause
+from support.every import every
 
 
 def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
@@ -25,7 +26,7 @@ def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "
 
 
 @pytest.mark.promise("H-01")
-@pytest.mark.parametrize(
+@every(
     "raw",
     [
         '{"city": "Oslo", "days": 3}',

@@ -13,6 +13,7 @@ from rightcall.gate.examples import deprecated_hint, hint, unknown_tool_hint
 from rightcall.gate.explain import problems
 from rightcall.gate.stream import refuse_cut
 from rightcall.types import Call, Problem, Rules, Verdict
+from support.every import every
 
 
 def tool_of(name: str = "write", schema: dict[str, Any] | None = None, **rules: Any) -> Tool:
@@ -45,7 +46,7 @@ FORECAST = {
 
 
 @pytest.mark.promise("V-03")
-@pytest.mark.parametrize(
+@every(
     ("given", "example"),
     [
         ({"city": "Rome", "days": 30}, {"city": "Rome", "days": 7}),  # the nearest bound
@@ -153,7 +154,7 @@ def test_problems_of_the_call_as_a_whole_are_always_told() -> None:
     assert told == "⚠️ Invalid write call. nothing could be read."
 
 
-@pytest.mark.parametrize("name", ["write", "write_" + "very_" * 21, "write_" + "very_" * 30, "wri\u200bte", "wri\nte"])
+@every("name", ["write", "write_" + "very_" * 21, "write_" + "very_" * 30, "wri\u200bte", "wri\nte"])
 def test_every_hint_is_renamed_however_long_or_odd_the_name_is(name: str) -> None:
     tool = tool_of(name, TEXTS, required=("content",), replaced_by="save")
     cut = Verdict(ok=True, call=Call(name, {}), confidence=1.0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rightcall import Event, Gate
 from rightcall.gate.last_resort import CONFIDENCE, Attempt
+from support.every import every
 from support.fuzzing.invariants import same, wild
 from support.fuzzing.tools import a_tool, a_value
 from support.rescue import POLICY, Says, dumped, lie
@@ -47,7 +48,7 @@ def test_a_name_that_can_only_mean_one_argument_is_taken_at_a_models_word() -> N
 
 
 @pytest.mark.promise("L-04")
-@pytest.mark.parametrize(
+@every(
     "answer",
     [
         '{"new_time": "18:00", "new_label": "Music practice"}',
@@ -69,7 +70,7 @@ def test_an_answer_that_invents_changes_drops_or_swaps_leaves_the_refusal(answer
 
 
 @pytest.mark.promise("L-04")
-@pytest.mark.parametrize(
+@every(
     ("arguments", "why"),
     [
         ({"new_time": "17:00"}, "it fits"),

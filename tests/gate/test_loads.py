@@ -49,8 +49,8 @@ def test_the_lowest_confidence_counts() -> None:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize("schema", [None, {"type": "object"}])
-@pytest.mark.parametrize(
+@every("schema", [None, {"type": "object"}])
+@every(
     ("text", "path"),
     [('{"a": 1, "a": 2}', "a"), ('{"x": {"a": 1, "a": 2}}', "x.a"), ('{"x": {"a": 1, "a": 2},}', "x.a")],
 )
@@ -77,7 +77,7 @@ def test_a_text_that_was_cut_off_is_read_as_far_as_it_goes_and_said_to_be_cut() 
     assert parsed.confidence < 0.5
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "rest"),
     [
         ('{"a": 1} and more', " and more"),

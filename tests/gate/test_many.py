@@ -11,6 +11,7 @@ import pytest
 
 from rightcall import ConfigError, Event, Gate, Policy, load_policy, tagged
 from rightcall.batch import read_column, read_texts
+from support.every import every
 
 FORECAST = {
     "name": "forecast",
@@ -121,7 +122,7 @@ def test_a_copy_has_the_same_tools_rules_and_functions_and_counts_from_zero(carr
     assert [event.name for event in HEARD] == ["tool_call_repaired"] * 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "named"),
     [
         ({"on_event": lambda event: None}, "`on_event` = <function"),

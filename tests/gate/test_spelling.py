@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.json.shape import shape_of
 from rightcall.gate.spelling import NotSpelled, WrittenText, check_spelling
+from support.every import every
 from support.fuzzing.invariants import same
 from support.fuzzing.tools import a_tool, a_value
 from support.rescue import damage, dumped, lie
@@ -27,7 +28,7 @@ def spelled(written: str, answer: str, schema: dict[str, Any] | None = None) -> 
 
 
 @pytest.mark.promise("L-04")
-@pytest.mark.parametrize(
+@every(
     ("written", "answer"),
     [
         ('{"city": "Bern, "days": 3}', '{"city": "Bern", "days": 3}'),
@@ -57,7 +58,7 @@ def test_an_object_may_be_put_around_what_was_written_flat() -> None:
 
 
 @pytest.mark.promise("L-04")
-@pytest.mark.parametrize(
+@every(
     ("written", "answer"),
     [
         ('{"city": "Bern"}', '{"city": "Basel"}'),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rightcall import Gate
 from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
+from support.every import every
 
 
 class FakeLog:
@@ -92,7 +93,7 @@ def test_waiting_for_output_needs_no_code(runtime: str) -> None:
     assert all(kind == "info" for kind, _ in agent.log.lines)
 
 
-@pytest.mark.parametrize(
+@every(
     ("tool", "given", "expected"),
     [
         ("response", {"message": "Done."}, {"text": "Done."}),
@@ -155,7 +156,7 @@ def test_a_call_that_is_right_is_not_touched_and_not_mentioned() -> None:
 
 
 @pytest.mark.promise("V-09")
-@pytest.mark.parametrize("tool", ["my_tool", "Response", "response2", "mcp.response", "overwrite"])
+@every("tool", ["my_tool", "Response", "response2", "mcp.response", "overwrite"])
 def test_unknown_tools_pass_untouched(tool: str) -> None:
     arguments = {"message": "hi", "runtime": "bash"}
     agent = run(arguments, tool)

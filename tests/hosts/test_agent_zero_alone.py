@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rightcall.hosts.agent_zero import CUT_OFF, EXTENSION, MetaReasoningGate, agent_zero_gate, tool_schemas, with_rules
+from support.every import every
 
 
 def load() -> ModuleType:
@@ -116,7 +117,7 @@ def test_warnings_are_the_designs_word_for_word() -> None:
 
 
 @pytest.mark.promise("H-06")
-@pytest.mark.parametrize(
+@every(
     ("tool", "written"),
     [
         ("code_execution_tool", {"runtime": "terminal", "workdir": "/"}),
@@ -158,13 +159,13 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("answer", WHOLE)
+@every("answer", WHOLE)
 def test_a_whole_answer_is_not_taken_for_one_that_was_cut(answer: str) -> None:
     assert not ALONE.is_cut(answer)
 
 
 @pytest.mark.promise("H-06")
-@pytest.mark.parametrize("answer", WHOLE[:4])
+@every("answer", WHOLE[:4])
 def test_an_answer_that_ends_inside_its_call_is_cut_wherever_that_is(answer: str) -> None:
     start, end = answer.index("tool_args") + 13, answer.rindex("}}")
     assert [at for at in range(start, end + 1) if not ALONE.is_cut(answer[:at])] == []

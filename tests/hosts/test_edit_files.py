@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationStrategy
+from support.every import every
 
 SNIPPETS = (
     '#!/bin/sh\necho "fib: $1"\n',
@@ -122,7 +123,7 @@ def test_of_three_hundred_edit_files_calls_99_percent_come_out_right_and_none_wr
 
 
 @pytest.mark.promise("N-14", "N-13")
-@pytest.mark.parametrize(
+@every(
     "operations",
     [
         "[{'type': 'explode', 'path': 'a'}]",

@@ -12,6 +12,7 @@ from rightcall.policy.settings import HOSTS
 from rightcall.policy.tightening import tighten
 from rightcall.policy.watch import load_policy
 from support.cli import ROOT, Runner
+from support.every import every
 
 pytestmark = pytest.mark.promise("G-77")
 
@@ -125,7 +126,7 @@ def test_arguments_that_nobody_declared_are_not_judged() -> None:
     assert any("of a server's tools" in one for one in rules(said, "claude-code"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("host", "said"),
     [
         ("claude-code", ""),

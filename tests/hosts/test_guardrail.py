@@ -8,6 +8,7 @@ import pytest
 
 from rightcall import Event, Gate, Verdict
 from rightcall.hosts.normalizer import SchemaGuardrail
+from support.every import every
 
 WRITE_EXAMPLE = '{"file_path": "notes/today.md", "content": "# Today\\n\\nWrote the first draft."}'
 
@@ -26,7 +27,7 @@ def hook(tool: str, arguments: Any, guardrail: SchemaGuardrail | None = None) ->
 
 
 @pytest.mark.promise("V-03", "G-75", "G-78")
-@pytest.mark.parametrize(
+@every(
     ("tool", "arguments", "missing", "example"),
     [
         ("write", {"file_path": "a.md"}, "content", WRITE_EXAMPLE),
@@ -145,7 +146,7 @@ def test_a_deprecated_tool_is_told_its_replacement_where_they_do_not(
 
 
 @pytest.mark.promise("V-09")
-@pytest.mark.parametrize("tool", ["overwrite", "rewrite", "writer", "my_tool"])
+@every("tool", ["overwrite", "rewrite", "writer", "my_tool"])
 def test_tools_nobody_told_us_of_pass(tool: str) -> None:
     assert check(tool, {}).ok
     assert hook(tool, {}) == {}

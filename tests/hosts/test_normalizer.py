@@ -16,6 +16,7 @@ from rightcall.hosts.normalizer import (
     NormalizationError,
     NormalizationStrategy,
 )
+from support.every import every
 
 PYTHON_TEXT = {"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo 1'}]"}
 OPERATIONS = [{"type": "modify", "path": "fibonacci.sh", "content": "echo 1"}]
@@ -179,7 +180,7 @@ def test_what_is_plain_is_sound() -> None:
 
 
 @pytest.mark.promise("N-73", "N-11", "N-13")
-@pytest.mark.parametrize(
+@every(
     "operations",
     [
         '[{"type": "delete", "path": "a", "path": "b"}]',
@@ -233,8 +234,8 @@ def test_a_normaliser_that_is_switched_off_tries_nothing_and_fails_at_nothing(
 
 
 @pytest.mark.promise("N-14", "N-15")
-@pytest.mark.parametrize("strategies", [["manual"], ["ast", "regex", "manual"]])
-@pytest.mark.parametrize(
+@every("strategies", [["manual"], ["ast", "regex", "manual"]])
+@every(
     "operations",
     [
         "[{'type': 'delete', 'path': 'a.sh'}]",

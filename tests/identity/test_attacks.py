@@ -21,6 +21,7 @@ from rightcall.identity.logins import Access, LoginNeeded, Shown, Wish, log_in_a
 from rightcall.identity.vault import Login, Vault
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
+from support.every import every, sampled
 
 pytestmark = pytest.mark.promise("I-01", "I-02", "I-03")
 
@@ -150,7 +151,7 @@ PRIVATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", PRIVATE)
+@pytest.mark.parametrize("url", sampled(PRIVATE, 3))
 @pytest.mark.parametrize("where", ["resource_metadata", "authorization_servers", "endpoints"])
 def test_an_address_that_nobody_may_be_asked_at_is_not_asked(
     world: World, monkeypatch: pytest.MonkeyPatch, url: str, where: str
@@ -285,7 +286,7 @@ def _drip(connection: socket.socket, head: bytes, over: threading.Event) -> None
 # ── redirects ──
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", sampled([301, 302, 303, 307, 308], 2))
 @pytest.mark.parametrize("path", ["/token", "/register", METADATA, "/device", "/revoke"])
 def test_nothing_follows_a_redirect(world: World, path: str, status: int) -> None:
     world.provider.overrides[path] = (status, {"location": f"{world.other.url}{path}"}, {"access_token": "x"})
@@ -451,7 +452,7 @@ PRINTED: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@every("name", PRINTED)
 def test_what_a_program_prints_is_a_token_or_nothing(name: str) -> None:
     command = (sys.executable, "-c", PRINTED[name])
     server = Server("notes", url="https://mcp.example/mcp", token_command=command)

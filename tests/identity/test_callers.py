@@ -7,6 +7,7 @@ import pytest
 from rightcall import load_policy
 from rightcall.identity.callers import caller_of, person_of
 from rightcall.policy.settings import IdentitySettings
+from support.every import every
 
 MAP: dict[str, Any] = {
     "subject:robot-7": {"caller": "robot"},
@@ -28,7 +29,7 @@ def mail(text: Any, verified: Any = True) -> dict[str, Any]:
 
 
 @pytest.mark.promise("I-05")
-@pytest.mark.parametrize(
+@every(
     ("claims", "caller"),
     [
         ({"groups": ["a", "platform"]}, "platform"),
@@ -89,7 +90,7 @@ def test_a_token_speaks_for_one_caller_or_for_nobody(claims: dict[str, Any], cal
 
 
 @pytest.mark.promise("I-08")
-@pytest.mark.parametrize(
+@every(
     ("claims", "found"),
     [
         (mail("anna@example.org"), ("anna@example.org", "look")),
@@ -122,7 +123,7 @@ def test_everybody_else_is_whoever_the_last_line_says() -> None:
     assert caller_of({}, everybody) == "guest"
 
 
-@pytest.mark.parametrize(("nick", "caller"), [("ada", "x"), ("a\nb", None), ("a\u202eb", None), ("a" * 501, None)])
+@every(("nick", "caller"), [("ada", "x"), ("a\nb", None), ("a\u202eb", None), ("a" * 501, None)])
 def test_a_star_stands_for_what_can_be_seen(nick: str, caller: str | None) -> None:
     assert caller_of({"nick": nick}, settings({"claim:nick=a*": {"caller": "x"}})) == caller
 

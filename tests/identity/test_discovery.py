@@ -21,6 +21,7 @@ from rightcall.identity.discovery import (
     read_challenge,
     read_provider,
 )
+from support.every import every
 from support.web_site import Site, answered, moved, open_site
 
 
@@ -47,7 +48,7 @@ def paths(site: Site) -> list[str]:
     return [one.split(" ")[1] for one in site.asked]
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "expected"),
     [
         (b"Bearer", Challenge("bearer")),
@@ -183,10 +184,8 @@ def test_only_a_host_alone_may_end_in_a_slash_or_not() -> None:
 
 
 @pytest.mark.promise("I-01")
-@pytest.mark.parametrize(
-    "key", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint", "jwks_uri"]
-)
-@pytest.mark.parametrize(
+@every("key", ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint", "jwks_uri"])
+@every(
     "url", ["http://auth.example/x", "javascript:alert(1)", "file:///etc/passwd", "/token", "https://u:p@a.example/"]
 )
 def test_an_endpoint_that_is_no_https_address_is_refused(key: str, url: str) -> None:

@@ -9,6 +9,7 @@ from msgspec import json
 from rightcall.identity import flows
 from rightcall.identity.discovery import Provider, Reach, Reply, read_url
 from rightcall.identity.registration import Client
+from support.every import every
 
 _TOKEN = {"access_token": "abc", "token_type": "Bearer"}
 
@@ -17,18 +18,18 @@ def answer(**more: Any) -> Reply:
     return Reply(read_url("https://auth.example/token"), 200, [], json.encode({**_TOKEN, **more}))
 
 
-@pytest.mark.parametrize("life", ["²", "٣x", "1e5", "-1", "", 0, -5, [60], {"s": 1}, True, None, 10**18])
+@every("life", ["²", "٣x", "1e5", "-1", "", 0, -5, [60], {"s": 1}, True, None, 10**18])
 def test_a_life_that_makes_no_sense_is_none(life: Any) -> None:
     assert flows.read_tokens(answer(expires_in=life)).until == 0.0
 
 
-@pytest.mark.parametrize("interval", [10**400, -(10**400), 1e308, -1, True, "5", None], ids=range(7))
+@every("interval", [10**400, -(10**400), 1e308, -1, True, "5", None], ids=range(7))
 def test_a_pause_between_two_questions_is_always_one(interval: Any) -> None:
     assert 1.0 <= flows._between(interval, 5.0, 1.0, 60.0) <= 60.0
 
 
 @pytest.mark.promise("I-01")
-@pytest.mark.parametrize(
+@every(
     "endpoint",
     [
         "\n\n https://auth.example/authorize",

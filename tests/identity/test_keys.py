@@ -11,6 +11,7 @@ from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
 from rightcall.errors import IdentityError
 from rightcall.identity.tokens import FRESH, KEPT, MOST_KEYS, PAUSE, Key, Keys, Unreachable, choose_key, read_keys
+from support.every import every
 from support.openid import b64, key_of, public
 
 EC: dict[str, Any] = public(key_of("ES256"), kid="ec")
@@ -179,7 +180,7 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.promise("I-05")
-@pytest.mark.parametrize("name", HOSTILE)
+@every("name", HOSTILE)
 def test_a_hostile_key_set_gives_no_key(name: str) -> None:
     found: tuple[Any, ...] = ()
     with suppress(IdentityError):
@@ -204,7 +205,7 @@ def test_a_provider_that_takes_its_last_key_back_is_believed(left: list[Any]) ->
     provider.run(work)
 
 
-@pytest.mark.parametrize("name", [one for one in HOSTILE if isinstance(HOSTILE[one].get("keys"), list)][2:])
+@every("name", [one for one in HOSTILE if isinstance(HOSTILE[one].get("keys"), list)][2:])
 def test_a_good_key_beside_a_hostile_one_counts(name: str) -> None:
     found = read_keys({"keys": [*HOSTILE[name]["keys"], RSA | {"kid": "good"}]})
     assert [one.id for one in found] == ["good"]

@@ -38,6 +38,7 @@ from rightcall.identity.logins import (
 from rightcall.identity.vault import Login, Vault, Want, key_of, system_keyring
 from rightcall.policy.settings import Server
 from support.authorities import Guarded, Provider, Reply, Said, browse_later, get, guarded
+from support.every import every
 
 
 @pytest.fixture(name="pair")
@@ -787,7 +788,7 @@ def test_a_program_prints_a_token_which_is_kept_until_it_ends_or_is_refused(tmp_
     assert asyncio.run(used()) == [b"Bearer printed-1", b"Bearer printed-1", b"Bearer printed-2"]
 
 
-@pytest.mark.parametrize(("command", "told"), [
+@every(("command", "told"), [
     (("/no/such/program",), "cannot be started"),
     ((sys.executable, "-c", "print('geheim'); raise SystemExit(3)"), "exit code 3"),
     ((sys.executable, "-c", "print('{\"geheim\": 1}')"), "without an access_token"),

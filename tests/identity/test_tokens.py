@@ -15,6 +15,7 @@ from rightcall import load_policy
 from rightcall.identity.callers import TOLD, Refusal, Why, looks_like_token
 from rightcall.identity.speakers import Speaker, Speakers
 from rightcall.identity.tokens import Claims, Key, Terms, Written, check_token, read_token
+from support.every import every
 from support.openid import GATEWAY, OpenId, b64, key_of, public, sign, unsigned
 
 pytestmark = pytest.mark.promise("I-05")
@@ -217,7 +218,7 @@ HOSTILE: dict[str, tuple[Callable[[World], str | bytes], Why]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@every("name", HOSTILE)
 def test_a_hostile_token_does_not_count(world: World, name: str) -> None:
     make, why = HOSTILE[name]
     assert world.ask(make(world)) == why
@@ -227,7 +228,7 @@ def test_there_are_many_hostile_tokens() -> None:
     assert len(HOSTILE) >= 60
 
 
-@pytest.mark.parametrize(
+@every(
     ("claims", "counts"),
     [
         ({"exp": NOW - 20}, True),
@@ -249,7 +250,7 @@ def test_clocks_may_differ_by_a_little(world: World, claims: dict[str, Any], cou
     assert isinstance(found, Speaker) is counts
 
 
-@pytest.mark.parametrize("kind", ["RS256", "PS256", "ES256", "Ed25519"])
+@every("kind", ["RS256", "PS256", "ES256", "Ed25519"])
 def test_each_kind_of_key_can_sign(kind: str) -> None:
     with OpenId(kind) as provider:
         policy = load_policy(
@@ -277,7 +278,7 @@ def test_what_is_told_of_a_token_holds_nothing_of_it(world: World) -> None:
         assert found.told == TOLD[why]
 
 
-@pytest.mark.parametrize("text", [b"sk-abc", b"", b"ey", b"a.b.c", b"rct_x.y.z"])
+@every("text", [b"sk-abc", b"", b"ey", b"a.b.c", b"rct_x.y.z"])
 def test_a_key_of_an_upstream_is_not_taken_for_a_token(text: bytes) -> None:
     assert not looks_like_token(text)
 
@@ -307,7 +308,7 @@ def test_the_keys_that_sign_differ() -> None:
 
 
 @pytest.mark.promise("I-05")
-@pytest.mark.parametrize(
+@every(
     ("before", "after"),
     [
         (b"", b',"sub":"root"'),
@@ -326,7 +327,7 @@ def test_a_token_that_says_something_twice_is_refused(world: World, before: byte
 
 
 @pytest.mark.promise("I-05")
-@pytest.mark.parametrize("subject", ["  ", " anna", "anna ", "an\u3164na", "an\u115fna"])
+@every("subject", ["  ", " anna", "anna ", "an\u3164na", "an\u115fna"])
 def test_a_subject_that_cannot_be_seen_whole_is_nobody(world: World, subject: str) -> None:
     token = world.provider.token(sub=subject)
     assert asyncio.run(world.speakers.of(token.encode())) == Refusal("claims")

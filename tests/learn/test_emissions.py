@@ -16,6 +16,7 @@ from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
+from support.every import every
 from support.lessons import TOOLS, headlines, rules, working
 
 ARGUMENTS = {"subject": "a", "folder": "b", "urgency": "low"}
@@ -45,14 +46,14 @@ LINES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LINES)
+@every("name", LINES)
 def test_a_call_is_read_from_every_shape_of_line(name: str) -> None:
     [one] = read(LINES[name])
     arguments = json.decode(one.arguments) if isinstance(one.arguments, str) else one.arguments
     assert (one.number, one.name, arguments) == (7, "send_note", ARGUMENTS)
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "who"),
     [
         ({"caller": "ann", "context": "c", "model": "m"}, ("ann", "c", "m")),
@@ -67,7 +68,7 @@ def test_who_wrote_it_is_found_under_common_names(line: dict[str, Any], who: tup
     assert (one.caller, one.context, one.model) == who
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "ok", "denied"),
     [
         ({"ok": True}, True, False), ({"success": False}, False, False), ({"error": "boom"}, False, False),
@@ -94,7 +95,7 @@ def test_a_conversation_tells_by_its_answers_how_each_call_went() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("raw", [b"{", b"[1]", b"\xff", b"7", b'{"a": 1}', b'{"text": 5}'])
+@every("raw", [b"{", b"[1]", b"\xff", b"7", b'{"a": 1}', b'{"text": 5}'])
 def test_a_line_that_holds_no_output_says_so(raw: bytes) -> None:
     with pytest.raises(BadLine):
         read(raw)
@@ -123,7 +124,7 @@ def test_the_audit_log_of_a_host_teaches(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize(
+@every(
     ("body", "written"),
     [
         ({"emission": {"cargo": "x"}, "rule": "proxy:left"}, ("send_note", {"cargo": "x"}, "")),

@@ -4,6 +4,7 @@ import pytest
 
 from rightcall.learn import evidence
 from rightcall.learn.evidence import matched
+from support.every import every
 from support.lessons import corrected, headlines, only, rules, taught, working
 
 PEOPLE = working("ann", "bob", "cyd")
@@ -61,7 +62,7 @@ def test_one_caller_can_neither_outvote_others_nor_be_ignored() -> None:
     assert rules(learned) == []  # a word that means two things is left alone
 
 
-@pytest.mark.parametrize(
+@every(
     ("pairs", "sources"),
     [
         ([], 0),

@@ -28,6 +28,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, encode, read_call, read_note
 from rightcall.record.verify import prune
 from rightcall.server.recording import Facts, open_recording
+from support.every import sampled
 from support.histories import CALLERS, POLICY, START, live, world
 
 pytestmark = pytest.mark.promise("L-01")
@@ -58,7 +59,7 @@ ALL_RULES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", sampled(range(1, 4), 3))
 def test_nothing_changes_under_the_same_policy(seed: int, tmp_path: Path) -> None:
     clock = ManualClock(START)
     store = MemoryStore(clock, records=10**6)
@@ -127,7 +128,7 @@ def test_a_redacted_argument_is_not_guessed(tmp_path: Path) -> None:
     assert again.after.rule == "policy:deny"
 
 
-@pytest.mark.parametrize("denied", ["a*", "docs/**"])
+@pytest.mark.parametrize("denied", sampled(["a*", "docs/**"], 2))
 def test_a_redacted_argument_that_no_rule_for_paths_reads_changes_nothing(denied: str, tmp_path: Path) -> None:
     """The same history twice, once with an argument redacted: a change of path rules is decided alike."""
     new = POLICY | {"policy": POLICY["policy"] | {"paths": {"deny": [denied]}, "commands": {"ask": ["ls"]}}}

@@ -10,6 +10,7 @@ from rightcall.catalog import read_pack_text
 from rightcall.learn import pack_text
 from rightcall.learn.packfile import read_lines
 from rightcall.learn.proposals import Proposal
+from support.every import every
 from support.lessons import RIGHT, corrected, headlines, rules, taught, working
 
 SOURCES = [("ann", "1"), ("bob", "2"), ("cyd", "3"), ("ann", "4")]
@@ -51,7 +52,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("case", SAID)
+@every("case", SAID)
 @pytest.mark.promise("L-02")
 def test_nothing_dangerous_becomes_a_rule(case: str) -> None:
     assert rules(taught(lessons(*SAID[case]))) == []
@@ -92,9 +93,7 @@ def proposal(kind: Any, place: str, given: str, meant: Any, tool: str = "t") -> 
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text", ['x"]\n[gate]\nmode = "observe"', "a\\", "'''", "tab\tnul\0", "\U0001f600", "\u2028x", "#"]
-)
+@every("text", ['x"]\n[gate]\nmode = "observe"', "a\\", "'''", "tab\tnul\0", "\U0001f600", "\u2028x", "#"])
 @pytest.mark.promise("L-02")
 def test_a_pack_holds_exactly_what_was_proposed(text: str) -> None:
     made = [

@@ -17,6 +17,7 @@ from rightcall.mcp.messages import (
     read_batch,
     tool_call,
 )
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -28,20 +29,18 @@ def test_what_is_not_changed_keeps_its_bytes() -> None:
     )
 
 
-@pytest.mark.parametrize("line", [b"", b"x", b"[]", b"5", b'"a"', b"{", b'{"id":1', b"[" * 5000, b'{"a":' * 5000])
+@every("line", [b"", b"x", b"[]", b"5", b'"a"', b"{", b'{"id":1', b"[" * 5000, b'{"a":' * 5000])
 def test_what_is_no_message_is_none(line: bytes) -> None:
     assert read(line) is None
     assert tool_call(line) is None
 
 
-@pytest.mark.parametrize("line", [b"", b"x", b"{}", b"5", b"[1", b"[" * 5000])
+@every("line", [b"", b"x", b"{}", b"5", b"[1", b"[" * 5000])
 def test_what_is_no_batch_is_none(line: bytes) -> None:
     assert read_batch(line) is None
 
 
-@pytest.mark.parametrize(
-    ("raw", "known"), [(b"1", 1), (b'"1"', "1"), (b"1.5", 1.5), (b"null", None), (b"true", None), (b"[1]", None)]
-)
+@every(("raw", "known"), [(b"1", 1), (b'"1"', "1"), (b"1.5", 1.5), (b"null", None), (b"true", None), (b"[1]", None)])
 def test_an_id_is_a_text_or_a_number(raw: bytes, known: object) -> None:
     assert identity(Raw(raw)) == known
 
@@ -59,7 +58,7 @@ def test_an_error_without_an_id_says_null() -> None:
     assert failure(Raw(), -1, "no") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}'
 
 
-@pytest.mark.parametrize(
+@every(
     ("elicitation", "can"), [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False),
                              (None, False), ("yes", False), ({"form": None}, False)],
 )  # fmt: skip
@@ -80,7 +79,7 @@ def test_an_unknown_client_is_taken_for_the_oldest() -> None:
     assert peer_of_handshake({"protocolVersion": 5}).version == HANDSHAKE[0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "summary"),
     [
         ('[{"type":"text","text":"done"}]', "done"),
@@ -103,7 +102,7 @@ def test_a_long_result_is_told_by_its_size_and_one_without_content_by_nothing() 
     assert outcome_of(Raw(b'{"structuredContent":{"a":1}}'), None).summary == ""
 
 
-@pytest.mark.parametrize(
+@every(
     ("result", "error", "told"),
     [
         (None, b'{"code":1,"message":"no such tool"}', "no such tool"),

@@ -8,6 +8,7 @@ from msgspec import Raw, json
 
 from rightcall.mcp.messages import header_text, header_value, mirrors, mismatch
 from rightcall.mcp.serving import Client
+from support.every import every
 from support.gateways import (
     META,
     ROUTED,
@@ -36,7 +37,7 @@ SCHEMA = {
 PATHS = mirrors(Raw(json.encode({"name": "t", "inputSchema": SCHEMA})))
 
 
-@pytest.mark.parametrize("text", ["a.txt", "", "ä", " padded ", "line\nline", "=?base64?literal?=", "a\tb", "世界"])
+@every("text", ["a.txt", "", "ä", " padded ", "line\nline", "=?base64?literal?=", "a\tb", "世界"])
 def test_what_is_written_into_a_header_is_read_from_it(text: str) -> None:
     assert header_text(header_value(text).encode("latin-1")) == text
 
@@ -70,7 +71,7 @@ def test_only_marks_that_the_protocol_allows_count() -> None:
     assert found == ((("one",), "Twice"),)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "headers", "wrong"),
     [
         ({}, {}, None),
@@ -112,7 +113,7 @@ def marked_server(method: str, params: dict[str, Any]) -> Any:
     return {"tools": [tool]} if method == "tools/list" else old_server(method, params)
 
 
-@pytest.mark.parametrize(
+@every(
     ("named", "headers", "status", "code"),
     [
         ("a_echo", {"mcp_param_text": "hi"}, 200, None),
@@ -162,7 +163,7 @@ def test_where_no_revision_wants_them_calls_need_no_such_headers() -> None:
 
 
 @pytest.mark.promise("P-01")
-@pytest.mark.parametrize(
+@every(
     ("rules", "code", "rule"),
     [
         ({}, -32020, "validation"),

@@ -8,6 +8,7 @@ import pytest
 from rightcall.mcp.messages import Answer, success, value
 from rightcall.mcp.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream import Hello, greet
+from support.every import every
 from support.gateways import ScriptedLink, old_server
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
@@ -69,7 +70,7 @@ def test_an_era_is_found_out_and_the_handshake_follows_where_it_is_the_old() -> 
     assert methods == ["server/discover", "initialize", "notifications/initialized"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("told", "era"),
     [
         ({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}, "new"),

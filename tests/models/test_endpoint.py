@@ -17,6 +17,7 @@ from rightcall.doctor.practice import practice_app
 from rightcall.errors import ConfigError, ModelError
 from rightcall.models.endpoint import Endpoint, address_of
 from rightcall.policy.settings import RouterModel
+from support.every import every
 from support.hostile.objects import deep
 from support.proxies import serving
 from support.raw_server import (
@@ -75,7 +76,7 @@ async def test_an_answer_is_read_however_it_is_framed(wire: bytes) -> None:
         assert text(await Endpoint(server.url, "small")(HELLO)) == "Hi."
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "path"),
     [
         ("http://h", "/v1"),
@@ -90,7 +91,7 @@ def test_an_address_is_taken_as_people_write_it(url: str, path: str) -> None:
     assert address_of(url).path == path
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "rule"),
     [
         ("localhost:11434", "begin with http:// or https://"),
@@ -108,7 +109,7 @@ def test_a_wrong_address_is_told_what_would_be_right(url: str, rule: str) -> Non
     assert "sk-secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "words"),
     [
         ({"key": "sk-secret\n"}, "`key` must be ASCII without blanks"),

@@ -11,6 +11,7 @@ import pytest
 from rightcall.errors import ConfigError
 from rightcall.models.loop import AsyncScriptedModel, ScriptedModel, run_loop_sync
 from rightcall.models.replies import Failed, ask, ask_sync, asker
+from support.every import every
 
 TOOLS = [{"name": "add"}]
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -41,7 +42,7 @@ def asked(model: Any, options: dict[str, Any] | None = None, seconds: float | No
     return asyncio.run(ask(asker(model, seconds=seconds), HELLO, options or {}))
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "shape"),
     [
         (plain, None),
@@ -62,7 +63,7 @@ def test_native_says_so_where_the_signature_does_not(model: Any) -> None:
     assert asker(model, "anthropic").native == "anthropic"
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "shape", "seconds", "message"),
     [
         ("gpt", None, None, "`model` must be callable with a list of messages, not a str"),
@@ -83,7 +84,7 @@ def test_what_is_no_executor_is_named_with_the_order_of_the_arguments(given: Any
         run_loop_sync(plain, given, "go", caller="me")
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "reply"),
     [
         (plain, "plain 1"),
@@ -93,7 +94,7 @@ def test_what_is_no_executor_is_named_with_the_order_of_the_arguments(given: Any
         (AsyncScriptedModel(["scripted"]), "scripted"),
     ],
 )
-@pytest.mark.parametrize("seconds", [None, 60.0])
+@every("seconds", [None, 60.0])
 def test_every_kind_of_callable_is_asked(model: Any, reply: str, seconds: float | None) -> None:
     model = AsyncScriptedModel(["scripted"]) if isinstance(model, AsyncScriptedModel) else model
     assert asked(model, seconds=seconds) == reply
@@ -112,9 +113,9 @@ def test_a_synchronous_model_does_not_stop_the_others() -> None:
     assert asyncio.run(both()) == ["met", "met"]
 
 
-@pytest.mark.parametrize("error", [ValueError("boom"), StopIteration("boom"), TimeoutError("boom")])
-@pytest.mark.parametrize("seconds", [None, 60.0])
-@pytest.mark.parametrize("how", ["async", "sync", "awaited"])
+@every("error", [ValueError("boom"), StopIteration("boom"), TimeoutError("boom")])
+@every("seconds", [None, 60.0])
+@every("how", ["async", "sync", "awaited"])
 def test_what_a_model_raises_is_a_value(error: Exception, seconds: float | None, how: str) -> None:
     if how == "sync":
         failed = ask_sync(asker(ScriptedModel([error]), seconds=seconds), HELLO, {})

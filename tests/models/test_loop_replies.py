@@ -12,6 +12,7 @@ from rightcall import Gate
 from rightcall.errors import ModelError
 from rightcall.models.loop import OutOfReplies
 from rightcall.models.replies import Turn, answer_of, describe_failure, turn_of
+from support.every import every
 
 GATE = Gate([{"name": "code/read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 
@@ -57,7 +58,7 @@ def test_a_call_without_an_id_gets_one_and_no_two_share_one() -> None:
     assert {(len(one), one.isalnum()) for one in ids[:2] + ids[3:]} == {(9, True)}
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "back"),
     [
         ('{"path": "a"}', '{"path": "a"}'),
@@ -76,7 +77,7 @@ def test_arguments_go_back_as_an_object_whatever_they_were(given: Any, back: Any
     assert turn(openai(call(given))).message["tool_calls"][0]["function"]["arguments"] == back
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "back"),
     [("code/read", "code_read"), ("", "unknown"), (None, "unknown"), ("x" * 99, "x" * 64), ("ä\n", "_")],
 )
@@ -170,7 +171,7 @@ def test_a_native_call_is_found_by_its_place_among_all_calls() -> None:
     assert found.message["content"] == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "said"),
     [
         ("Plain.\n", "Plain.\n"),
@@ -188,7 +189,7 @@ def test_an_answer_holds_neither_markup_of_calls_nor_reasoning(written: Any, sai
     assert answer_of(turn(written), GATE.read(written)) == said
 
 
-@pytest.mark.parametrize("reply", [[], {}, {"choices": []}, {"choices": [5]}, {"content": [None, 7]}, object(), [[]]])
+@every("reply", [[], {}, {"choices": []}, {"choices": [5]}, {"content": [None, 7]}, object(), [[]]])
 def test_whatever_a_reply_is_it_becomes_a_turn(reply: Any) -> None:
     message = turn(reply).message
     assert message["role"] == "assistant"

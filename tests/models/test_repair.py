@@ -9,6 +9,7 @@ from rightcall.gate.last_resort import Plea, Rescue
 from rightcall.models import RepairModel, ScriptedModel
 from rightcall.models.repair import MOST_KEPT
 from rightcall.policy.settings import LlmSettings
+from support.every import every
 
 SETTINGS = LlmSettings("http://127.0.0.1:9/v1", "small")
 
@@ -97,7 +98,7 @@ def test_many_at_once_keep_to_the_budget_together() -> None:
     assert sum(one.text is not None for one in answers) == 5
 
 
-@pytest.mark.parametrize(
+@every(
     ("reply", "why"),
     [
         (RuntimeError("boom"), "boom"),

@@ -7,6 +7,7 @@ import pytest
 
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.models.loop import AsyncScriptedModel, OutOfReplies, ScriptedModel
+from support.every import every
 
 HELLO = [{"role": "user", "content": "Hello"}]
 
@@ -65,7 +66,7 @@ def test_words_in_the_last_message_choose_the_reply_as_often_as_they_stand_there
         model([*HELLO, {"role": "user", "content": "Bye"}])
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "said"),
     [
         ("plain", "plain"),

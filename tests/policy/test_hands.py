@@ -10,6 +10,7 @@ from rightcall.errors import PolicyError
 from rightcall.policy.settings import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.policy.tightening import tighten
 from rightcall.policy.watch import load_policy
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-09", "X-06", "W-01")
 
@@ -41,7 +42,7 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("document", "said"),
     [
         ({"sandbox": {"seconds": 0}}, "sandbox.seconds"),

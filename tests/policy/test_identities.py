@@ -7,6 +7,7 @@ import pytest
 from rightcall import PolicyError, load_policy
 from rightcall.policy.tightening import ignored_keys, requests_of, tighten
 from rightcall.policy.types import rights_of
+from support.every import every
 
 MAP: dict[str, Any] = {"*": {"caller": "guest"}}
 LEAST: dict[str, Any] = {"issuer": "https://login.example.org", "audience": "api://gateway", "map": MAP}
@@ -67,7 +68,7 @@ def test_a_found_policy_lets_nobody_in(tmp_path: Any) -> None:
     assert asked["identity"] == (1, "lets in whoever has a token of that provider")
 
 
-@pytest.mark.parametrize(
+@every(
     ("table", "told"),
     [
         ({"issuer": "http://login.example.org"}, "must begin with https://"),
@@ -122,7 +123,7 @@ def test_what_is_wrong_is_said(table: dict[str, Any], told: str) -> None:
     assert "s3cr-et" not in str(error.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("document", "told"),
     [
         ({"identity": {"issuer": "https://login.example.org"}}, "needs `audience`"),

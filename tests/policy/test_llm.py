@@ -7,6 +7,7 @@ import pytest
 from rightcall import PolicyError, load_policy
 from rightcall.policy.settings import LlmSettings
 from rightcall.policy.tightening import requests_of, tighten
+from support.every import every
 
 pytestmark = pytest.mark.promise("L-04")
 
@@ -36,7 +37,7 @@ def test_every_key_is_read() -> None:
     assert {name: getattr(found, name) for name in keys} == keys
 
 
-@pytest.mark.parametrize(
+@every(
     ("keys", "why"),
     [
         ({}, "needs `url"),

@@ -20,6 +20,7 @@ from rightcall.policy.settings import (
 )
 from rightcall.policy.watch import load_policy
 from support.docs import blocks
+from support.every import every
 
 FULL = """\
 version = 1
@@ -235,7 +236,7 @@ def test_unknown_tools_and_arguments_go_by_host_and_tool_too(file: Path) -> None
     assert load_policy(file).unknown_argument_for("my_tool", "proxy") == "refuse"
 
 
-@pytest.mark.parametrize(
+@every(
     ("right", "wrong", "line", "says"),
     [
         ("version = 1", "version = 2", 1, "version: this RightCall reads version 1 of the policy file, not 2"),
@@ -306,7 +307,7 @@ def test_a_mistake_in_the_policy_is_named_with_file_line_and_what_is_right(
     assert caught.value.line == line
 
 
-@pytest.mark.parametrize(
+@every(
     ("document", "says"),
     [
         ({"gate": []}, "policy: gate: must be a table, not a list"),
@@ -366,7 +367,7 @@ def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None
     assert set(PROVIDER_DEFAULTS) < set(shown)
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "problem"),
     [
         ({"port": 70000}, "console.port"),
@@ -394,7 +395,7 @@ def test_a_found_policy_can_only_switch_the_console_off() -> None:
     assert tighten(load_policy({"console": {"enabled": False}})).console.enabled is False
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "right"),
     [
         ({"write": "allow"}, r'write: belongs to \[policy\]: {"policy": {"write": "allow"}}'),

@@ -9,6 +9,7 @@ import pytest
 from rightcall.errors import PolicyError
 from rightcall.policy.settings import RouterModel, RouterSettings
 from rightcall.policy.watch import load_policy
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-08", "P-09")
 
@@ -95,7 +96,7 @@ def test_a_wrong_setting_is_refused_with_what_would_be_right(table: Any, says: s
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "ours"),
     [
         ("ENABLED", "enabled"),
@@ -121,7 +122,7 @@ def test_the_designs_table_is_told_ours() -> None:
 HERE = "http://127.0.0.1:8080/v1"
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "says"),
     [
         ({}, 'needs `url = "http://127.0.0.1:8080/v1"`'),
@@ -139,14 +140,14 @@ HERE = "http://127.0.0.1:8080/v1"
         ({"url": HERE, "modle": "m"}, "modle: unknown key; did you mean 'model'?"),
     ],
 )
-@pytest.mark.parametrize("role", ["light", "prime"])
+@every("role", ["light", "prime"])
 def test_a_wrong_model_is_refused_with_what_would_be_right(role: str, model: Any, says: str) -> None:
     with pytest.raises(PolicyError, match=rf"router\.{role}") as error:
         load_policy({"router": {role: model}})
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "model",
     [
         {"url": HERE, "key": "hunter2"},

@@ -7,6 +7,7 @@ import pytest
 
 from rightcall.errors import PolicyError
 from rightcall.policy.watch import load_policy
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-09")
 
@@ -53,7 +54,7 @@ def test_what_is_said_of_a_login_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@every(
     ("server", "says"),
     [
         ({}, "needs either `command"),
@@ -105,7 +106,7 @@ def test_a_wrong_server_is_refused_with_what_would_be_right(server: Any, says: s
     assert says in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "../x", "x" * 41, "-a"])
+@every("name", ["", "a b", "a/b", "../x", "x" * 41, "-a"])
 def test_a_servers_name_can_stand_before_its_tools(name: str) -> None:
     with pytest.raises(PolicyError, match="it prefixes its tools"):
         load_policy({"servers": {name: {"command": ["x"]}}})

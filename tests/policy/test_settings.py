@@ -322,9 +322,7 @@ def test_dicts_that_mean_the_same_have_one_digest() -> None:
 
 
 @pytest.mark.promise("P-09")
-@pytest.mark.parametrize(
-    "policy", [{3: None}, {"policy": {3: None}}, {"callers": {None: {}}}, {"callers": {"x": {1: 2}}}]
-)
+@every("policy", [{3: None}, {"policy": {3: None}}, {"callers": {None: {}}}, {"callers": {"x": {1: 2}}}])
 def test_a_key_that_is_no_text_is_a_policy_error(policy: Any) -> None:
     with pytest.raises(PolicyError, match="must have texts for keys"):
         load_policy(policy)

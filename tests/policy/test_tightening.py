@@ -19,6 +19,7 @@ from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.types import Grant
 from rightcall.policy.watch import load_policy
 from rightcall.record.sqlite import SqliteStore
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-13")
 
@@ -181,7 +182,7 @@ DROPPED = {
 
 
 @pytest.mark.promise("P-13")
-@pytest.mark.parametrize("text", DROPPED)
+@every("text", DROPPED)
 def test_what_a_file_takes_away_is_shown_as_well(text: str) -> None:
     raw = f"version = 1\n{text}".encode()
     asked = requests_of("rightcall.toml", raw)

@@ -8,12 +8,13 @@ from msgspec import json
 from rightcall.proxy.teaching import tool_prompt
 from rightcall.proxy.wires.common import Asked, FaultKind, Redo, Usage
 from rightcall.types import Call
+from support.every import every
 from support.wires.anthropic import GATE, TOOLS, WIRE, data_of, through_whole
 
 pytestmark = pytest.mark.promise("H-03")
 
 
-@pytest.mark.parametrize(
+@every(
     ("method", "path", "ours"),
     [
         ("POST", "/v1/messages", True),
@@ -28,7 +29,7 @@ def test_only_messages_are_for_this_wire(method: str, path: str, ours: bool) -> 
     assert WIRE.is_for(method, path) is ours
 
 
-@pytest.mark.parametrize(
+@every(
     ("choice", "meant"),
     [
         (None, "auto"),
@@ -48,7 +49,7 @@ def test_a_request_says_what_it_asks_for(choice: Any, meant: Any) -> None:
     assert WIRE.asked(body) == Asked("m", True, tools, meant)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"model": "m"', b"\xff", b'{"messages": ' + b"[" * 100_000])
+@every("body", [b"", b"[]", b'{"model": "m"', b"\xff", b'{"messages": ' + b"[" * 100_000])
 def test_a_request_that_nobody_can_read_is_not_judged(body: bytes) -> None:
     assert WIRE.asked(body) is None
 
@@ -57,7 +58,7 @@ def test_a_request_without_tools_has_none() -> None:
     assert WIRE.asked(b'{"tools": [ ], "stream": "yes"}') == Asked("", False, b"")
 
 
-@pytest.mark.parametrize("answer", [None, [], "x", {"type": "error", "error": {}}, {"content": "text"}])
+@every("answer", [None, [], "x", {"type": "error", "error": {}}, {"content": "text"}])
 def test_what_is_no_message_is_no_answer(answer: Any) -> None:
     assert WIRE.whole(answer) is None
 
@@ -165,7 +166,7 @@ def test_asking_again_goes_without_thoughts_that_the_api_would_miss() -> None:
 # ── tools in the prompt ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("system", "expected"),
     [
         (None, "TOOLS"),
@@ -234,7 +235,7 @@ def test_a_taught_call_is_one_that_the_gate_reads_again() -> None:
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("status", "kind", "named"),
     [
         (400, "internal", "invalid_request_error"),

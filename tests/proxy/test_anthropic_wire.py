@@ -9,6 +9,7 @@ from msgspec import json
 
 from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
+from support.every import every
 from support.scripted.parts import Answer, NativeCall, Part, Pieces, Reasoning, Text
 from support.wires.anthropic import (
     BEGIN,
@@ -78,7 +79,7 @@ BROKEN: dict[str, tuple[list[Part], list[Any]]] = {
 # ── what is right ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pieces", [1, 3, 8, 40, 500, None])
+@every("pieces", [1, 3, 8, 40, 500, None])
 def test_a_right_stream_keeps_its_bytes_however_it_is_cut(pieces: Pieces) -> None:
     data = streamed(Answer([*RIGHT, Text(QUOTED, pieces)], extra={"x_new": [1.5]}))
     assert through(data) == data
@@ -119,14 +120,14 @@ def test_blocks_and_events_of_other_kinds_keep_their_bytes() -> None:
 # ── what is broken ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@every("case", BROKEN)
 def test_what_is_broken_comes_out_right_in_a_stream_and_whole(case: str) -> None:
     parts, expected = BROKEN[case]
     assert told(accumulated(through(streamed(Answer(parts))))) == expected
     assert told(through_whole(message_of(*parts))[0]) == expected
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@every("case", BROKEN)
 def test_every_way_to_cut_the_answer_gives_the_same_message(case: str) -> None:
     parts, expected = BROKEN[case]
     for size in (1, 2, 5, 11, 200):
@@ -327,7 +328,7 @@ def _damage(given: dict[str, Any], data: st.DataObject) -> None:
         given[key] = data.draw(_ODD)
 
 
-@pytest.mark.parametrize("reason", [None, ["end_turn"], {}, 5])
+@every("reason", [None, ["end_turn"], {}, 5])
 def test_a_reason_that_is_no_word_is_replaced_like_any_other(reason: Any) -> None:
     message = message_of(Text(LIFTED_CALL)) | {"stop_reason": reason}
     assert told(through_whole(message)[0]) == [CALLED, "tool_use"]

@@ -9,6 +9,7 @@ from rightcall.base.http.answers import TooLong
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Settler
 from rightcall.types import Call
+from support.every import every
 from support.wires.chat import (
     GATE,
     WIRE,
@@ -58,7 +59,7 @@ def test_an_answer_without_a_call_adds_up_to_itself_and_is_never_told_of_one(dat
     assert (found.text, found.calls, found.finish) == (text, [], "stop")
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 40, 500])
+@every("size", [1, 2, 3, 5, 8, 13, 40, 500])
 def test_prose_with_brackets_and_quoted_markup_leaves_as_the_bytes_that_came(size: int) -> None:
     text = f"Use a < b and `x` {{1}} [2] <div>: {QUOTED} Then 3 > 2."
     stream = text_stream([text[at : at + size] for at in range(0, len(text), size)])
@@ -336,7 +337,7 @@ def test_a_call_whose_answer_never_ends_stays_in_the_text() -> None:
 # ── asking again keeps what was right ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     "stream",
     [
         text_stream([GOOD, " and ", WRONG]),

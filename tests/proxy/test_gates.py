@@ -7,6 +7,7 @@ from rightcall.gate.gate import functions
 from rightcall.policy.watch import load_policy
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates
+from support.every import every
 from support.wires.chat import READ, TOOLS, WEATHER, tool
 
 pytestmark = pytest.mark.promise("H-03")
@@ -44,14 +45,12 @@ def test_unknown_tools_pass_unless_the_policy_says_otherwise() -> None:
     assert not of(WEATHER, policy=strict).check("launch", {"a": 1}).ok  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "tools", [b"", b"[]", b"[{}]", b'[{"type": "web_search"}]', b"nonsense", b'{"a": 1}', b"[" * 5000]
-)
+@every("tools", [b"", b"[]", b"[{}]", b'[{"type": "web_search"}]', b"nonsense", b'{"a": 1}', b"[" * 5000])
 def test_what_is_no_list_of_functions_has_no_gate(tools: bytes) -> None:
     assert Gates(load_policy(None), "local").of(tools) is None
 
 
-@pytest.mark.parametrize(
+@every(
     "odd",
     [
         tool("odd", [], a={"type": "nonsense"}),

@@ -77,7 +77,7 @@ def test_a_prompt_too_short_for_the_tools_gives_it_away() -> None:
     assert "37 tokens" in found
 
 
-@pytest.mark.parametrize("prompt", [WITH, None, 0, 1])
+@every("prompt", [WITH, None, 0, 1])
 def test_a_prompt_that_could_hold_them_or_was_not_counted_does_not(prompt: int | None) -> None:
     assert why(prompt=prompt) is None
 
@@ -91,7 +91,7 @@ def test_beside_long_messages_nothing_can_be_told() -> None:
     assert all(why(long, prompt=prompt) is None for prompt in range(0, 2000, 50))
 
 
-@pytest.mark.parametrize(
+@every(
     "request_",
     [
         {"system": "Be brief, and call tools.", "messages": CHAT["messages"]},
@@ -112,7 +112,7 @@ def test_the_requests_of_every_api_are_understood(request_: dict[str, Any]) -> N
 WORDS = "word and word, "
 
 
-@pytest.mark.parametrize(
+@every(
     "request_",
     [
         {"messages": [{"role": "user", "content": WORDS * 600_000}]},
@@ -153,7 +153,7 @@ def test_what_no_prompt_holds_does_not_count() -> None:
     assert least_tokens([tool("a", "=" * 4000 + "\n" + " " * 4000)]) == least_tokens([tool("a", "")])
 
 
-@pytest.mark.parametrize("tools", [None, 7, "x", [None], [{"function": 3}], [{"function": {"name": 3}}]])
+@every("tools", [None, 7, "x", [None], [{"function": 3}], [{"function": {"name": 3}}]])
 def test_tools_that_are_none_take_no_tokens(tools: Any) -> None:
     assert least_tokens(tools) == 0
 

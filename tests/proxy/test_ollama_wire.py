@@ -12,6 +12,7 @@ from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.common import Asked, Redo, Usage
 from rightcall.proxy.wires.ollama import Ollama
 from rightcall.types import Call
+from support.every import every
 from support.scripted import ollama as scripted_ollama
 from support.scripted.parts import Answer, NativeCall, Reasoning, Text
 
@@ -75,9 +76,7 @@ def text_of(lines: list[ChatResponse]) -> str:
 # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("said", "stream"), [({}, True), ({"stream": True}, True), ({"stream": None}, True), ({"stream": False}, False)]
-)
+@every(("said", "stream"), [({}, True), ({"stream": True}, True), ({"stream": None}, True), ({"stream": False}, False)])
 def test_a_request_streams_unless_it_says_otherwise(said: dict[str, Any], stream: bool) -> None:
     assert WIRE.asked(json.encode({"model": "m", **said})) == Asked("m", stream, b"")
 
@@ -87,7 +86,7 @@ def test_the_tools_of_a_request_are_kept_as_they_stand() -> None:
     assert asked == Asked("m", True, b'[ {"type": "function"} ]')
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"model": "\xff"}'])
+@every("body", [b"", b"[]", b"{", b"\xff", b'{"model": "\xff"}'])
 def test_a_request_that_cannot_be_read_asks_for_nothing_we_know(body: bytes) -> None:
     assert WIRE.asked(body) is None
 
@@ -102,7 +101,7 @@ def test_only_a_chat_is_a_chat() -> None:
 # ── what is right stays ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 100])
+@every("size", [0, 1, 7, 100])
 def test_a_right_answer_leaves_as_the_bytes_that_came(size: int) -> None:
     answer = Answer(
         [Reasoning("Hm, <tool_call>."), Text("It is a < b, `x` {1}."), NativeCall("weather", {"city": "Bern"})],
@@ -119,7 +118,7 @@ def test_a_right_whole_answer_is_the_same() -> None:
     assert whole(answer) == answer
 
 
-@pytest.mark.parametrize(
+@every(
     "line",
     [
         b'{"error":"model runner has unexpectedly stopped"}\n',
@@ -168,7 +167,7 @@ def test_of_several_calls_in_a_line_only_the_broken_one_changes() -> None:
     assert whole(line)["message"]["tool_calls"] == [right, None, mended, foreign]
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 5, 13, 500])
+@every("pieces", [1, 2, 5, 13, 500])
 def test_a_call_in_the_text_becomes_a_line_of_its_own_before_the_end(pieces: int) -> None:
     data = stream_of(Answer([Text(f"Let me see.\n{IN_TEXT}", pieces)]))
     out = streamed(data)
@@ -338,7 +337,7 @@ def test_errors_are_in_ollamas_own_words() -> None:
     assert WIRE.stream_error("broken", "gone") == b'{"error":"gone"}\n'
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, {"error": "x"}, {"message": "x"}, {"models": []}])
+@every("answer", [None, [], {}, {"error": "x"}, {"message": "x"}, {"models": []}])
 def test_what_is_no_answer_is_none(answer: Any) -> None:
     assert WIRE.whole(answer) is None
     assert WIRE.usage(answer) == Usage()

@@ -9,6 +9,7 @@ from msgspec import json
 from rightcall.gate.gate import functions
 from rightcall.proxy.wires.common import Redo
 from rightcall.types import Call
+from support.every import every
 from support.wires.responses import REQUEST, TOOLS, WIRE, accumulated, sse
 
 pytestmark = pytest.mark.promise("H-03")
@@ -22,7 +23,7 @@ def test_asking_for_a_response_is_ours(path: str) -> None:
     assert WIRE.is_for("POST", path)
 
 
-@pytest.mark.parametrize(
+@every(
     ("method", "path"),
     [
         ("GET", "/v1/responses"),
@@ -36,7 +37,7 @@ def test_everything_else_is_not(method: str, path: str) -> None:
     assert not WIRE.is_for(method, path)
 
 
-@pytest.mark.parametrize(
+@every(
     ("choice", "meaning"),
     [
         (None, "auto"),
@@ -57,7 +58,7 @@ def test_whether_a_tool_must_be_called_is_understood(choice: Any, meaning: str) 
     assert json.decode(asked.tools) == TOOLS
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"model": "\xff"}', b"null"])
+@every("body", [b"", b"[]", b"{", b'{"model": "\xff"}', b"null"])
 def test_what_is_no_request_passes(body: bytes) -> None:
     assert WIRE.asked(body) is None
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
+from support.every import every
 from support.scripted.parts import NativeCall, Part, Pieces, Reasoning, Text
 from support.wires.responses import (
     CALL,
@@ -78,7 +79,7 @@ def in_pieces(parts: list[Part], pieces: Pieces) -> list[Part]:
 # ── nothing is broken ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pieces", PIECES)
+@every("pieces", PIECES)
 def test_a_right_stream_keeps_its_bytes(pieces: Pieces) -> None:
     data = stream(*in_pieces(RIGHT, pieces), extra={"x_new": [1.5, None]})
     assert through(data) == data
@@ -123,8 +124,8 @@ def test_a_refusal_does_not_wait_for_text() -> None:
 # ── what is broken comes out right ───────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("pieces", PIECES)
-@pytest.mark.parametrize("name", BROKEN)
+@every("pieces", PIECES)
+@every("name", BROKEN)
 def test_a_broken_stream_comes_out_right_in_every_event(name: str, pieces: Pieces) -> None:
     parts, wanted = BROKEN[name]
     client = heard(through(stream(*in_pieces(parts, pieces))))
@@ -132,7 +133,7 @@ def test_a_broken_stream_comes_out_right_in_every_event(name: str, pieces: Piece
     assert client.final["status"] == "completed"
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@every("name", BROKEN)
 def test_a_broken_answer_comes_out_right(name: str) -> None:
     parts, wanted = BROKEN[name]
     answer = answered(whole(*parts, extra={"x_new": 1}))
@@ -140,7 +141,7 @@ def test_a_broken_answer_comes_out_right(name: str) -> None:
     assert (answer["status"], answer["x_new"]) == ("completed", 1)
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@every("name", BROKEN)
 def test_the_official_client_puts_it_together(name: str) -> None:
     parts, wanted = BROKEN[name]
     response = accumulated(through(stream(*parts)))
@@ -257,7 +258,7 @@ def message_events(*texts: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("texts", "left"),
     [
         ((CALL, "Wait for it."), ["Wait for it.", CALLED]),

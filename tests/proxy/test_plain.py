@@ -10,6 +10,7 @@ from msgspec import json
 from rightcall.proxy.flow import Editor, Flow, PlainText
 from rightcall.proxy.wires.common import Event
 from rightcall.proxy.wires.openai_chat import OpenAIChatStream
+from support.every import every
 from support.wires.chat import chunk, settler
 
 pytestmark = pytest.mark.promise("H-03", "R-09")
@@ -43,7 +44,7 @@ def test_an_event_with_other_text_is_known_without_being_read() -> None:
     assert plain.text(event({"content": ' "sky" \\ é\n'})) == ' "sky" \\ é\n'
 
 
-@pytest.mark.parametrize(
+@every(
     "other",
     [
         event({"content": "Hello"}, finish="stop"),

@@ -12,6 +12,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.proxy.gates import LOOKED_AT, Did, Gates, Provenance, Settler, notes, render_comment, render_header
 from rightcall.record.tables import CallBody, encode, read_call
 from rightcall.types import Call, Verdict
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -65,7 +66,7 @@ def noted(one: Did, **about: Any) -> CallBody:
 # ── for the client ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("fates", "facts", "words"),
     [
         ((), {}, None),
@@ -184,7 +185,7 @@ _secret_places: dict[str, Callable[[Settler], Did]] = {
 
 
 @pytest.mark.promise("A-02")
-@pytest.mark.parametrize("place", _secret_places)
+@every("place", _secret_places)
 def test_no_secret_comes_into_a_record(place: str, settler: Settler) -> None:
     body = noted(_secret_places[place](settler))
     assert SECRET[8:30].encode() not in encode(body)

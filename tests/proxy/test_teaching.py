@@ -21,6 +21,7 @@ from rightcall.proxy.teaching import (
 )
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Wire
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -107,7 +108,7 @@ def test_calls_and_results_of_a_conversation_are_written_as_taught() -> None:
     assert result_text("Rain") == "<tool_response>\nRain\n</tool_response>"
 
 
-@pytest.mark.parametrize("arguments", ["{'city': ", "\ud800", {"city": "\ud800"}, None, [1]])
+@every("arguments", ["{'city': ", "\ud800", {"city": "\ud800"}, None, [1]])
 def test_whatever_a_model_wrote_can_be_told_again(arguments: Any) -> None:
     written = as_text([("get_weather", arguments)])
     assert "get_weather" in written.encode().decode()
@@ -147,7 +148,7 @@ def test_only_a_few_tools_are_shown_in_use() -> None:
     assert len(lessons(gate_of(*tools).catalog)) == 2 * MOST_LESSONS
 
 
-@pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
+@every("wire", wires(), ids=lambda wire: wire.name)
 def test_over_every_api_the_examples_come_before_the_conversation(wire: Wire) -> None:
     asked = {"role": "user", "content": "Weather in Rome?"}
     name = "input" if wire.name == "openai_responses" else "messages"

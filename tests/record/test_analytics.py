@@ -17,6 +17,7 @@ from rightcall.record.calls import Period
 from rightcall.record.counts import percentile
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
+from support.every import every
 from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
@@ -79,7 +80,7 @@ def test_mean_and_p95_are_of_the_calls_that_came_to_their_end(diary: Diary) -> N
     assert (found.avg_execution_time, found.p95) == (40.0, 100.0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("count", "expected"),
     [(0, None), (1, 1), (2, 2), (19, 19), (20, 19), (21, 20), (39, 38), (40, 38), (41, 39), (99, 95), (100, 95)],
 )

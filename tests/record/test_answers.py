@@ -10,6 +10,7 @@ from rightcall.errors import AnswerError
 from rightcall.policy.types import SECOND, Grant, refused_scope
 from rightcall.record.admission import give_grant, release, revoke_grant, sweep
 from support.approvals import PERSON, Desk, say
+from support.every import every
 
 
 def noted(desk: Desk, kind: Any) -> list[dict[str, Any]]:
@@ -125,7 +126,7 @@ def test_a_no_holds_for_its_time_and_then_the_same_call_is_a_new_question() -> N
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize(("length", "taken"), [(0, False), (7, False), (8, True), (64, True), (65, False)])
+@every(("length", "taken"), [(0, False), (7, False), (8, True), (64, True), (65, False)])
 def test_a_yes_names_at_least_the_beginning_of_the_digest_that_was_shown(length: int, taken: bool) -> None:
     desk = Desk()
     asked = desk.ask()
@@ -188,7 +189,7 @@ def test_a_grant_stands_in_the_record_when_it_is_made_taken_back_and_over() -> N
         desk.store.transact(lambda tables: revoke_grant(tables, "g1", "bob"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "why"),
     [
         ({"tool": "file/*"}, "one tool"), ({"tool": " "}, "one tool"), ({"caller": ""}, "one caller"),

@@ -15,6 +15,7 @@ from rightcall.record.figures import fit_over_time
 from rightcall.record.tables import CallBody, encode
 from rightcall.record.verify import prune, verify_audit
 from rightcall.types import Call, Verdict
+from support.every import every
 from support.stores import KINDS, Diary, opened
 
 pytestmark = pytest.mark.promise("H-03")
@@ -142,7 +143,7 @@ def test_right_as_written_means_the_same_in_records_figures_and_charts(kind: str
         assert (point.calls, point.lifted, point.repaired, point.failed, point.before) == (10, 2, 3, 2, 30.0)
 
 
-@pytest.mark.parametrize(("fate", "strategy", "origin", "fit"), [way for way in WAYS if way[0] != "would-lift"])
+@every(("fate", "strategy", "origin", "fit"), [way for way in WAYS if way[0] != "would-lift"])
 def test_the_proxy_counts_a_call_as_its_record_does(fate: Any, strategy: Any, origin: Any, fit: str) -> None:
     verdict = Verdict(ok=True, call=Call("Read", {}, None, origin), strategy=strategy)
     assert Did(fate, verdict, "Read").fit == fit

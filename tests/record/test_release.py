@@ -8,6 +8,7 @@ from rightcall.errors import AnswerError
 from rightcall.policy.settings import Settings
 from rightcall.record.admission import refused_calls, release, release_all
 from support.approvals import PERSON, Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-11")
 
@@ -62,7 +63,7 @@ def test_all_are_released_at_once() -> None:
     assert desk.store.transact(lambda t: release_all(t, PERSON)) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("caller", "digest", "by", "said"),
     [
         ("teacher", "0" * 8, PERSON, "was refused within the last hour"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rightcall.router.review import UNAPPROVED, Evidence, weigh
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-05")
 
@@ -22,7 +23,7 @@ def test_a_sound_call_passes_the_threshold_of_the_design() -> None:
     assert weigh(SOUND).confidence >= 0.7
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "most"),
     [
         ({"approved": False}, UNAPPROVED),

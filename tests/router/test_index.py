@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rightcall.router.lexical import Lexicon, ToolText, read_request
 from rightcall.router.toolset import Hit, ToolIndex
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -54,7 +55,7 @@ def test_the_right_tool_comes_first(index: ToolIndex, text: str) -> None:
 COLOURS = ["crimson", "teal", 7, None]
 
 
-@pytest.mark.parametrize(
+@every(
     "colour",
     [
         {"enum": COLOURS},
@@ -62,7 +63,7 @@ COLOURS = ["crimson", "teal", 7, None]
         {"oneOf": [{"const": "crimson", "description": "Red."}, {"const": "teal"}, False]},
     ],
 )
-@pytest.mark.parametrize("meaning", [True, False])
+@every("meaning", [True, False])
 def test_a_tool_is_found_by_the_values_that_an_argument_may_have_also_within_alternatives(
     colour: dict[str, Any], meaning: bool
 ) -> None:

@@ -151,7 +151,7 @@ def test_where_there_are_tools_everything_needs_one() -> None:
     assert by_words("My parrot sings.", has_tools=False) is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         ("Please READ the file now", "read the file"),
@@ -184,7 +184,7 @@ def missing(text: str, **kinds: str) -> list[str]:
     return [one.name for one, held in zip(needs, filled_shares(needs, values_in(text)), strict=True) if held < FILLED]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "kinds", "expected"),
     [
         ("add 3 and 4", {"first": "number", "second": "number"}, []),

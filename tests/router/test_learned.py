@@ -19,13 +19,14 @@ from rightcall.router.ranking import (
     shares,
 )
 from rightcall.router.vectors import SIZE, embed_request
+from support.every import every
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
 DEEP = Tree([(0, 1.0, 1, -3), (1, -2.0, -1, -2)], [10.0, 20.0, 30.0])
 LEAF = Tree([(0, 0.0, -1, -1)], [0.5])
 
 
-@pytest.mark.parametrize(
+@every(
     ("numbers", "value"),
     [([1.0, -2.0], 10.0), ([1.0, -1.9], 20.0), ([1.1, -9.0], 30.0), ([-math.inf, math.inf], 20.0)],
 )

@@ -12,6 +12,7 @@ from rightcall import Executor, Router, ScriptedModel, tool
 from rightcall.router.packet import Intent
 from rightcall.router.packets import from_json, to_json
 from rightcall.router.router import MOST_OFFERED, Answered
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-05")
 
@@ -118,7 +119,7 @@ EVERYTHING = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     "review",
     [
         '{"approved": true, "confidence": 0.69}', '{"approved": false, "confidence": 1.0}', "", "yes", "null",
@@ -144,7 +145,7 @@ def test_what_can_change_something_never_runs_without_a_person(name: str, policy
     assert done.packet.tool_routing.execution_status in ("skipped", "awaiting_approval", "awaiting_confidence")
 
 
-@pytest.mark.parametrize(
+@every(
     "chosen",
     [
         choice("erase_all", what="x"), choice("look"), choice("look", what={"a": 1}), "look",
@@ -229,7 +230,7 @@ def find_articles(words: str) -> str:
 
 
 @pytest.mark.promise("T-02")
-@pytest.mark.parametrize(
+@every(
     ("text", "said", "state", "asked_for"),
     [
         ("My wife says I order too much", "Small talk.", "answered", None),
@@ -249,7 +250,7 @@ def test_what_was_measured_overrules_no_model_that_wants_no_tool(
     assert f"something is missing: {asked_for} " in told or asked_for is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("tool", "value", "missing", "doubted"),
     [
         ("erase", "tasks", "what", False),

@@ -11,6 +11,7 @@ from rightcall.router.lexical import ToolText
 from rightcall.router.packets import shipped_examples
 from rightcall.router.ranking import FEW, Linear, Ranker, own_voices, relate_rows, score_rows
 from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -68,7 +69,7 @@ def test_a_tool_of_the_same_name_is_read_anew(ranker: Ranker) -> None:
     assert after.score > before.score
 
 
-@pytest.mark.parametrize("text", CALLS)
+@every("text", CALLS)
 def test_the_router_finds_them_among_hundreds_with_less_than_certainty(text: str) -> None:
     found = Router([*OTHERS, *TOOLS]).candidates(text)
     assert found[0].name == CALLS[text]
@@ -119,7 +120,7 @@ OWN = tuple(
 )
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "name"),
     [
         ("whats inside pyproject.toml", "code/read"),

@@ -8,12 +8,13 @@ import pytest
 from rightcall.models.loop import ScriptedModel
 from rightcall.router.prompts import ONLY_JSON
 from rightcall.router.review import Review, read_review
+from support.every import every
 from support.routers import ALLOWED, APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice, looks
 
 pytestmark = pytest.mark.promise("T-05")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         (APPROVED, Review(True, 1.0, "Right tool, right city.")),
@@ -76,7 +77,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("text", MALFORMED)
+@every("text", MALFORMED)
 def test_a_malformed_review_is_a_failed_one_and_a_failed_one_is_low(text: str) -> None:
     found = read_review(text)
     assert (found.approved, found.confidence) == (None, 0.0)

@@ -13,6 +13,7 @@ from rightcall.policy.types import Grant
 from rightcall.record.admission import give_grant
 from rightcall.router.packet import Packet
 from rightcall.router.packets import PacketStore
+from support.every import every
 from support.routers import (
     ALLOWED,
     APPROVED,
@@ -349,7 +350,7 @@ def test_a_replaced_review_that_approves_nothing_lets_nothing_run(tmp_path: Path
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("skipped", [])
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "options", "words"),
     [
         ((42,), {}, "`tools` must be a list of tools"),
@@ -366,7 +367,7 @@ def test_what_a_router_cannot_use_is_named_at_once(arguments: Any, options: Any,
         Router(*arguments, **options)
 
 
-@pytest.mark.parametrize("limit", ["3", 0, 2.5, None])
+@every("limit", ["3", 0, 2.5, None])
 def test_a_limit_that_is_no_number_of_tools_is_named(limit: Any) -> None:
     with pytest.raises(ConfigError, match="`limit` must be a whole number from 1"):
         Router([{"name": "a", "description": "Something"}]).candidates("something", limit)
@@ -447,7 +448,7 @@ def test_packets_are_saved_where_they_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("T-02")
-@pytest.mark.parametrize("text", [None, 7, b"rain?", ["rain?"]])
+@every("text", [None, 7, b"rain?", ["rain?"]])
 def test_a_request_that_is_no_text_is_an_error_that_says_what_is_right(text: Any) -> None:
     for ask in (Router([]).needs_tool, Router([]).candidates):
         with pytest.raises(CallError, match=f"`text` must be the request as a str, not {type(text).__name__}"):

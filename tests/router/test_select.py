@@ -8,6 +8,7 @@ import pytest
 from rightcall import Gate
 from rightcall.models.loop import ScriptedModel
 from rightcall.router.choose import Choice, Refusal, asks_back, read_choice, taken_apart
+from support.every import every
 from support.routers import ALLOWED, APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")
@@ -42,7 +43,7 @@ READ: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("text", READ)
+@every("text", READ)
 def test_a_choice_is_found_however_it_is_written(text: str) -> None:
     found = read(text)
     assert isinstance(found, Choice)
@@ -145,7 +146,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@every("text", REFUSED)
 def test_what_leaves_a_doubt_is_no_choice_and_says_why(text: str) -> None:
     found = read(text)
     assert isinstance(found, Refusal)
@@ -173,9 +174,7 @@ def test_alternatives_are_kept_and_nothing_of_them_runs(tmp_path: Path) -> None:
     assert shop.trace == [("weather", "Oslo", 1)]
 
 
-@pytest.mark.parametrize(
-    ("stated", "kept"), [(0.8, 0.8), (1, 1.0), (True, 0.0), ("0.9", 0.0), (90, 0.0), (-1, 0.0), (10**400, 0.0)]
-)
+@every(("stated", "kept"), [(0.8, 0.8), (1, 1.0), (True, 0.0), ("0.9", 0.0), (90, 0.0), (-1, 0.0), (10**400, 0.0)])
 def test_what_a_model_says_of_itself_counts_only_as_a_number_from_0_to_1(stated: Any, kept: float) -> None:
     said = choice().replace("0.9", str(stated) if not isinstance(stated, (str, bool)) else f'"{stated}"')
     found = read(said)

@@ -13,6 +13,7 @@ from rightcall import Executor, Router, ScriptedModel, tool
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import FEW, FOUND
 from rightcall.router.toolset import Toolset
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -24,7 +25,7 @@ def weather(city: str) -> str:
     return city
 
 
-@pytest.mark.parametrize(
+@every(
     "given",
     [
         weather,
@@ -133,8 +134,8 @@ HOURS = {"name": "opening_hours", "description": "When the shop is open.", "para
 
 
 @pytest.mark.promise("T-06")
-@pytest.mark.parametrize("opened", [False, True], ids=["at the first request", "once it is open"])
-@pytest.mark.parametrize("given", [[counted, order], [HOURS, counted, order]], ids=["functions", "a dict beside them"])
+@every("opened", [False, True], ids=["at the first request", "once it is open"])
+@every("given", [[counted, order], [HOURS, counted, order]], ids=["functions", "a dict beside them"])
 def test_name_description_and_effects_are_those_that_the_author_declared(given: list[Any], opened: bool) -> None:
     chosen = '{"selected_tool": "shop/stock", "params": {"article": "A7"}, "reasoning": "", "confidence": 0.9}'
     approved, none = '{"approved": true, "confidence": 0.9, "reasoning": ""}', '{"selected_tool": null}'

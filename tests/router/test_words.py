@@ -16,6 +16,7 @@ from rightcall.router.lexical import (
     tool_texts,
     words,
 )
+from support.every import every
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "description": "Where to look."}}}
 WEATHER = ToolText("get_weather", "The forecast.", SCHEMA)
@@ -31,7 +32,7 @@ def get_weather(city: str) -> str:
 
 
 @pytest.mark.promise("T-03")
-@pytest.mark.parametrize(
+@every(
     "definition",
     [
         {"type": "function", "function": {"name": "get_weather", "description": "The forecast.", "parameters": SCHEMA}},
@@ -88,7 +89,7 @@ def test_a_schema_that_refers_to_itself_by_value_ends() -> None:
     assert {name for name, _ in fields_of(ToolText("loop", parameters=endless)).arguments} == {"again"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "expected"),
     [
         ("getUserByID", ["get", "user", "by", "id"]),

@@ -14,6 +14,7 @@ from rightcall.router.packet import Packet
 from rightcall.router.packets import PacketStore, from_json, to_json
 from rightcall.router.respond import is_shown_whole
 from rightcall.router.router import Answered
+from support.every import every
 
 CHOSEN = '{"selected_tool": "look", "params": {"what": "moon"}, "reasoning": "It fits.", "confidence": 0.9}'
 SURE = '{"approved": true, "confidence": 0.9, "reasoning": "Right."}'
@@ -49,7 +50,7 @@ class World:
 
 
 @pytest.mark.promise("T-11")
-@pytest.mark.parametrize("said", ["No.", "no!", "No, thanks", "nope", "don’t", "Stop!", "no way, don't do that"])
+@every("said", ["No.", "no!", "No, thanks", "nope", "don’t", "Stop!", "no way, don't do that"])
 def test_a_refusal_in_other_words_is_a_refusal(said: str) -> None:
     world = World()
     waiting = world.ask([CHOSEN, UNSURE]).packet
@@ -165,8 +166,8 @@ def test_one_yes_of_a_person_is_enough_where_the_policy_wants_one(review: str) -
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize("review", [SURE, UNSURE])
-@pytest.mark.parametrize(
+@every("review", [SURE, UNSURE])
+@every(
     ("by", "why"),
     [("", "needs the name of a person"), ("default", "is the caller itself"), ("d\u0435fault", "looks the same")],
 )

@@ -15,6 +15,7 @@ from rightcall.server.access import PREFIX, Access, Guard, new_token
 from rightcall.server.app import Entrance, build_app, running
 from rightcall.server.health import Condition, Health
 from rightcall.server.recording import Metrics
+from support.every import every
 
 TOKEN = "a-token_of-24-characters"
 Address = tuple[str, int]
@@ -55,7 +56,7 @@ def ask(address: Address, path: str, **headers: str) -> tuple[int, Any]:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("path", "seen"),
     [
         (f"/{TOKEN}/v1/a%2Fb?q=%20", ["/v1/a/b", "/v1/a%2Fb", "q=%20"]),
@@ -72,7 +73,7 @@ def test_the_token_in_its_header_lets_in(guarded: Address) -> None:
     assert ask(guarded, "/v1/models", x_rightcall_token=TOKEN) == (200, ["/v1/models", "/v1/models", ""])
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "headers"),
     [
         ("/v1/models", {}),
@@ -105,15 +106,13 @@ def test_without_the_right_token_nobody_gets_in(guarded: Address, path: str, hea
     assert TOKEN not in str(body)
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "localhost", "", "a b", "models.lan.evil"]
-)
+@every("host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "localhost", "", "a b", "models.lan.evil"])
 def test_a_request_for_another_host_is_refused(guarded: Address, host: str) -> None:
     status, body = ask(guarded, f"/{TOKEN}/v1", host=host.format(port=guarded[1]))
     assert (status, body["error"]["code"]) == (403, "foreign_host")
 
 
-@pytest.mark.parametrize(
+@every(
     "host",
     [
         "localhost:{port}",
@@ -129,7 +128,7 @@ def test_a_request_under_one_of_our_names_is_taken(guarded: Address, host: str) 
     assert ask(guarded, f"/{TOKEN}/v1", host=host.format(port=guarded[1]))[0] == 200
 
 
-@pytest.mark.parametrize(
+@every(
     ("origin", "status"),
     [
         ("http://127.0.0.1:{port}", 200),
@@ -215,7 +214,7 @@ def test_the_address_a_request_came_in_by_is_a_name_of_ours() -> None:
     assert not access.is_host("192.168.1.5:8080", None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("server", "client", "status"),
     [
         (("127.0.0.1", 80), ("127.0.0.1", 5), 200),
@@ -239,14 +238,14 @@ def test_an_open_server_answers_this_machine_only(server: Address, client: Addre
     assert sent == [status, 0]
 
 
-@pytest.mark.parametrize("bound_to", ["0.0.0.0", "::", "192.168.1.5", "example.com", ""])
+@every("bound_to", ["0.0.0.0", "::", "192.168.1.5", "example.com", ""])
 def test_open_is_for_this_machine_only(bound_to: str) -> None:
     with pytest.raises(ConfigError, match="--no-auth"):
         Access(None, bound_to=bound_to)
     assert Access(new_token(), bound_to=bound_to).token
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         {"token": "short"},

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from rightcall.errors import CallError, ConfigError
 from rightcall.server.addresses import Upstream, address_of, answer_headers, join_path, request_headers
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("base", "target", "asked"),
     [
         ("http://h", "/v1/models", "/v1/models"),
@@ -37,7 +38,7 @@ def test_a_joined_path_ends_as_the_client_wrote_it(base: str, target: str) -> No
     assert join_path("/" + base.strip("?/"), "/" + target).endswith("/" + target)
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "host", "authority", "local"),
     [
         ("http://localhost:11434", "localhost", "localhost:11434", True),
@@ -54,7 +55,7 @@ def test_an_address_tells_its_host_and_whether_that_is_here(url: str, host: str,
     assert (upstream.host, upstream.is_local, address_of(url).authority) == (host, local, authority)
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "words"),
     [
         ("localhost:11434", "begin with http"),
@@ -87,7 +88,7 @@ def test_a_path_cannot_carry_a_second_request() -> None:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     "target",
     ["/../admin", "/v1/..", "/v1/%2e%2E/%2e%2e/admin", "/v1/.%2e/x", "/v1/..%2f..%2fadmin", "/v1/..\\x", "/a/..;x/b?q"],
 )
@@ -97,7 +98,7 @@ def test_no_path_climbs_out_of_the_upstreams_own(target: str) -> None:
     assert join_path("", target) == target  # nothing to leave
 
 
-@pytest.mark.parametrize("target", ["/v1/a..b/x", "/v1/...", "/v1/x?path=../y", "/v1/./x", "/v1/%252e%252e/x"])
+@every("target", ["/v1/a..b/x", "/v1/...", "/v1/x?path=../y", "/v1/./x", "/v1/%252e%252e/x"])
 def test_dots_that_climb_nowhere_pass(target: str) -> None:
     assert join_path("/tenant/v1", target) == f"/tenant{target}"
 

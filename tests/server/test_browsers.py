@@ -12,6 +12,7 @@ from rightcall.proxy.gates import Options
 from rightcall.server.access import Access
 from rightcall.server.addresses import answer_headers
 from rightcall.server.app import assemble
+from support.every import every
 from support.proxies import Got, Rig, request, serving
 from support.scripted.server import Answer, Raw, ScriptedUpstream, Text
 from support.wires.chat import TOOLS
@@ -51,7 +52,7 @@ def guarded(headers: dict[str, str]) -> bool:
     return headers["x-content-type-options"] == "nosniff" and headers["content-security-policy"].startswith("sandbox;")
 
 
-@pytest.mark.parametrize(
+@every(
     "kind",
     [
         "application/json", "application/json; charset=utf-8", "Application/JSON", "text/event-stream",
@@ -66,7 +67,7 @@ def test_what_models_apis_return_passes_as_it_is(rig: Rig, kind: str) -> None:
     assert guarded(answer.headers)
 
 
-@pytest.mark.parametrize(
+@every(
     "kind",
     [
         "text/html", "TEXT/HTML; charset=utf-7", "application/xhtml+xml", "image/svg+xml", "text/xml",
@@ -104,7 +105,7 @@ def test_headers_that_act_on_a_browser_do_not_pass(rig: Rig) -> None:
     assert guarded(answer.headers)
 
 
-@pytest.mark.parametrize(
+@every(
     ("where", "passes"),
     [
         ("/v1/other", True), ("other?x=http://a", True), ("https://evil.example/", False), ("//evil.example/", False),
@@ -145,7 +146,7 @@ def test_our_own_answers_have_it_too(rig: Rig) -> None:
     assert b"\r\nx-content-type-options: nosniff\r\ncontent-security-policy: sandbox;" in head
 
 
-@pytest.mark.parametrize(
+@every(
     ("headers", "code"),
     [
         ({}, None),

@@ -30,6 +30,7 @@ from rightcall.server.access import (
     revoke_tokens,
 )
 from support.callers import META, OWN, Site, site_of, text_of
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-14")
 
@@ -354,7 +355,7 @@ def test_while_the_store_cannot_be_read_no_token_of_it_counts_and_it_is_left_alo
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     ["", " ada", "ada ", "a\x00b", "a\nb", "a\u200bb", "t\u0435acher", "\uff54eacher", "\U0001d42deacher", "a*",
      "a" * 101, "---", "re\u0301e", "a\u202eb", "\u0430\u0435\u043e"],
@@ -364,9 +365,7 @@ def test_a_name_that_could_be_another_gets_no_token(name: str) -> None:
         check_caller(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["Teacher", "TEACHER", "teacher.", "tea-cher", "te acher", "tea\u0441her", "t\u0435acher"]
-)
+@every("name", ["Teacher", "TEACHER", "teacher.", "tea-cher", "te acher", "tea\u0441her", "t\u0435acher"])
 def test_a_name_that_looks_like_a_known_one_gets_no_token(name: str) -> None:
     store = MemoryStore()
     with pytest.raises(ConfigError, match="invalid caller"):
@@ -377,7 +376,7 @@ def test_a_name_that_looks_like_a_known_one_gets_no_token(name: str) -> None:
     assert len(store.look(lambda tables: tables.tokens())) == 1
 
 
-@pytest.mark.parametrize("name", ["ada", "ci-42", "Zoë", "Müller", "Иван", "build bot", "team/a", "a@b.example"])
+@every("name", ["ada", "ci-42", "Zoë", "Müller", "Иван", "build bot", "team/a", "a@b.example"])
 def test_ordinary_names_get_one(name: str) -> None:
     others = ["teacher", "proxy", name]
     token, _ = MemoryStore().transact(lambda tables: make_token(tables, TokenRequest(name, "ann"), others))

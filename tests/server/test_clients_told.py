@@ -8,6 +8,7 @@ from msgspec import json
 
 from support.client_cases import BROKEN, CUTS, RIGHT, recut, told
 from support.clients import Chat, Client, Messages, Ollama, Responses
+from support.every import every, sampled
 from support.proxies import post, proxied
 from support.scripted.server import Raw
 
@@ -38,7 +39,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("library", "field"), LIBRARIES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_a_client_that_asks_finds_what_was_done_in_the_last_event_of_a_stream(
     library: type[Client], field: Callable[[Any], Any], name: str
 ) -> None:
@@ -66,7 +67,7 @@ def test_ollama_s_last_line_has_the_field_and_its_library_skips_it(name: str) ->
         assert post(rig.address, client.path, client.body(stream=False), REPORT).json["rightcall"] == CASES[name]
 
 
-@pytest.mark.parametrize("library", [Chat, Messages, Responses, Ollama])
+@every("library", [Chat, Messages, Responses, Ollama])
 def test_where_nothing_was_done_an_answer_is_the_upstream_s_own_bytes(library: type[Client]) -> None:
     with proxied() as rig, library(rig.address) as client:
         for stream in (False, True):
@@ -75,7 +76,7 @@ def test_where_nothing_was_done_an_answer_is_the_upstream_s_own_bytes(library: t
             assert here == post(rig.direct, client.path, client.body(stream)).body
 
 
-@pytest.mark.parametrize("library", [Chat, Messages, Responses, Ollama])
+@every("library", [Chat, Messages, Responses, Ollama])
 def test_where_nothing_may_change_a_client_that_asks_hears_what_would_have(library: type[Client]) -> None:
     with proxied(observe=True) as rig, library(rig.address) as client:
         for stream in (False, True):

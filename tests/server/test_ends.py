@@ -18,6 +18,7 @@ from rightcall.record.value import read_value
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
+from support.every import every
 from support.proxies import CHAT, MESSAGES, OLLAMA, RESPONSES, Got, Rig, post, request_for, serving
 from support.scripted.server import Answer, Dies, NativeCall, Raw, ScriptedUpstream, Text, Usage
 from support.wires.chat import chunk
@@ -134,9 +135,9 @@ def test_a_server_that_hides_the_token_limit_is_not_believed(path: str, stream: 
         assert [record.rule for record in one.records()] == ["proxy:left"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("retry", [0, 1])
-@pytest.mark.parametrize("silent", [False, True])
+@every("path", PATHS)
+@every("retry", [0, 1])
+@every("silent", [False, True])
 def test_half_a_call_is_never_sent_however_the_body_ends(path: str, retry: int, silent: bool) -> None:
     facts: list[Any] = []
     with site(facts.append, retry=retry) as one:
@@ -161,9 +162,9 @@ def test_a_whole_call_of_a_server_that_never_says_the_end_passes() -> None:
 # ── what only a client stumbles over ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.parametrize("retry", [0, 1])
+@every("stream", [False, True])
+@every("path", [CHAT, RESPONSES, MESSAGES])
+@every("retry", [0, 1])
 def test_two_calls_of_one_id_are_told_apart(path: str, stream: bool, retry: int) -> None:
     both = [NativeCall("weather", {"city": "Bern"}, "c1"), NativeCall("weather", {"city": "Chur"}, "c1")]
     with site(retry=retry) as one:
@@ -173,8 +174,8 @@ def test_two_calls_of_one_id_are_told_apart(path: str, stream: bool, retry: int)
         assert [record.rule for record in one.records()][::-1] == ["proxy:right", "proxy:repaired"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("observe", [False, True])
+@every("stream", [False, True])
+@every("observe", [False, True])
 def test_arguments_that_are_an_object_become_the_text_that_clients_of_this_api_read(
     stream: bool, observe: bool
 ) -> None:

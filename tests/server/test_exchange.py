@@ -19,6 +19,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
+from support.every import every
 from support.proxies import Rig, post, request, request_for, serving
 from support.scripted.server import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
 from support.wires.chat import TOOLS, seen, whole_answer
@@ -109,9 +110,7 @@ def test_errors_of_the_upstream_pass_as_they_are(shared: Rig) -> None:
 DEEP = b'{"tool_choice": ' + b"[" * 5_000
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}', DEEP]
-)
+@every("body", [b"", b"nonsense", b"[]", b'{"tools": 5}', b'{"tools": [{"a": 1}], "messages": "x"}', DEEP])
 def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, body: bytes) -> None:
     for path in (CHAT, RESPONSES, MESSAGES, OLLAMA):
         shared.upstream.play([Failure(400, "what?")])
@@ -120,7 +119,7 @@ def test_a_request_that_nobody_can_read_is_the_upstreams_affair(shared: Rig, bod
 
 
 @pytest.mark.promise("P-14")
-@pytest.mark.parametrize("named", ["teacher", "a" * 300, "", "PROXY", "proxy, proxy", "\xff"])
+@every("named", ["teacher", "a" * 300, "", "PROXY", "proxy, proxy", "\xff"])
 def test_a_client_cannot_name_its_caller(shared: Rig, named: str) -> None:
     shared.upstream.play([Answer([Text("Hi")])])
     got = post(shared.address, CHAT, chat(), {"x-rightcall-caller": named})
@@ -271,8 +270,8 @@ def test_nothing_is_asked_again_where_nothing_may_change_or_several_answers_come
         assert len(one.upstream.requests) == 1
 
 
-@pytest.mark.parametrize("path", [RESPONSES, MESSAGES, OLLAMA])
-@pytest.mark.parametrize("stream", [False, True])
+@every("path", [RESPONSES, MESSAGES, OLLAMA])
+@every("stream", [False, True])
 def test_asking_again_works_over_every_api(path: str, stream: bool) -> None:
     with rig(retry=1) as one:
         one.upstream.play([Answer([NativeCall("weather", {"days": 3})]), Answer([RIGHT])])
@@ -341,8 +340,8 @@ def test_what_the_policy_says_of_reasoning_holds_and_is_not_learned_otherwise(
 # ── teaching ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@every("stream", [False, True])
+@every("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
 def test_taught_models_get_their_tools_in_the_prompt_and_clients_get_native_calls(path: str, stream: bool) -> None:
     with rig(teach="on") as one:
         one.upstream.play([Answer([Text(f"Sure. {GOOD}")])])
@@ -510,7 +509,7 @@ def test_a_request_that_forbids_calls_gets_none() -> None:
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@every("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
 def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -523,8 +522,8 @@ def test_an_upstream_that_is_not_there_is_an_error_of_the_clients_own_api(path: 
         assert (got.json.get("type") == "error") is (path == MESSAGES)
 
 
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
-@pytest.mark.parametrize("half", [False, True])
+@every("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@every("half", [False, True])
 def test_an_upstream_that_dies_in_a_stream_leaves_a_whole_error_behind(shared: Rig, path: str, half: bool) -> None:
     shared.upstream.play([Dies(Answer([Text("one two three four five six seven eight nine")]), after=6, half=half)])
     got = post(shared.address, path, request_for(path, True))
@@ -539,9 +538,9 @@ def test_half_a_call_of_a_dying_upstream_never_reaches_the_client(shared: Rig) -
     assert seen(post(shared.address, CHAT, chat(stream=True)).body.rsplit(b"data: ", 1)[0]).calls == []
 
 
-@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
-@pytest.mark.parametrize(("status", "told"), [(200, 502), (503, 503)])
-@pytest.mark.parametrize("tools", [True, False])
+@every("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+@every(("status", "told"), [(200, 502), (503, 503)])
+@every("tools", [True, False])
 def test_a_page_for_people_is_an_error_of_the_clients_own_api(
     shared: Rig, path: str, status: int, told: int, tools: bool
 ) -> None:

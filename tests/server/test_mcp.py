@@ -9,6 +9,7 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.mcp.serving import STOPPED, WITHDRAWN
 from rightcall.server.mcp import Still
+from support.every import every
 from support.gateways import META, ROUTED, Answer, ScriptedLink, Site, always, call, endings, old_server, run
 
 pytestmark = pytest.mark.promise("H-04")
@@ -37,11 +38,11 @@ def test_anothers_session_is_found_by_nobody_else() -> None:
 
 
 @pytest.mark.promise("H-33")
-@pytest.mark.parametrize(
+@every(
     ("accept", "status", "kind"),
     [("application/json, text/event-stream", 200, "text/event-stream"), ("application/json", 202, None)],
 )
-@pytest.mark.parametrize("progress", [False, True])
+@every("progress", [False, True])
 def test_a_cancelled_call_is_not_answered(accept: str, status: int, kind: str | None, progress: bool) -> None:
     link = ScriptedLink(lambda method, params: None if method == "tools/call" else old_server(method, params))
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
@@ -67,7 +68,7 @@ def test_a_cancelled_call_is_not_answered(accept: str, status: int, kind: str | 
     assert b"error" not in answer.body
 
 
-@pytest.mark.parametrize(
+@every(
     ("method", "body", "headers", "status", "code"),
     [
         ("POST", b"{", {}, 400, -32700),
@@ -191,7 +192,7 @@ async def _nothing(site: Site, own: Any, request: asyncio.Task[Answer], gone: as
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("era", "how", "words"),
     [
         ("new", _left, WITHDRAWN), ("old", _took_back, WITHDRAWN),
@@ -250,8 +251,8 @@ async def _unreadable() -> bool:
 
 
 @pytest.mark.promise("P-14")
-@pytest.mark.parametrize("after", [_revoked, _unreadable])
-@pytest.mark.parametrize("era", ["old", "new"])
+@every("after", [_revoked, _unreadable])
+@every("era", ["old", "new"])
 def test_a_stream_ends_with_its_token_and_tells_nothing_more(era: str, after: Still) -> None:
     counts: list[Still] = [always]
     listen = {"notifications": {"promptsListChanged": True}, "_meta": META}

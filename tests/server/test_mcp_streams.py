@@ -10,6 +10,7 @@ from msgspec import json
 
 from rightcall.server import channels
 from rightcall.server.channels import Channel, Ended, Room, place_of
+from support.every import every
 from support.gateways import HELLO, META, ROUTED, Answer, ScriptedLink, Site, call, old_server, run
 
 pytestmark = pytest.mark.promise("H-52")
@@ -74,7 +75,7 @@ def told(answer: Answer) -> list[Any]:
     return [one["params"]["progress"] if "method" in one else one["result"]["content"] for one in answer.events]
 
 
-@pytest.mark.parametrize(
+@every(
     ("version", "accept", "kind", "begins"),
     [
         ("2025-11-25", "text/event-stream", "text/event-stream", b"id: 2-0\nretry: 1000\ndata: \n\n"),
@@ -250,7 +251,7 @@ def test_an_event_id_is_worth_nothing_to_another_session_or_another_caller() -> 
     assert b"a secret" not in other.body + stolen.body
 
 
-@pytest.mark.parametrize("event_id", ["7-1", "2", "-", "2-x", "2-" + "9" * 5000, "²-1", "standing--1"])
+@every("event_id", ["7-1", "2", "-", "2-x", "2-" + "9" * 5000, "²-1", "standing--1"])
 def test_an_event_id_that_names_no_stream_is_refused_with_a_reason(event_id: str) -> None:
     async def work(calls: Calling) -> Answer:
         return await calls.back(event_id)

@@ -15,6 +15,7 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Recording
 from support.cli import Runner
+from support.every import every
 from support.proxies import Rig, post, serving
 from support.scripted.parts import Answer, NativeCall, Text
 from support.scripted.server import ScriptedUpstream
@@ -82,7 +83,7 @@ def test_tokens_of_what_a_tool_call_cost_are_counted_too(tmp_path: Path) -> None
         assert counted(recording) > 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "tokens"),
     [
         (b'{"usage": {"input_tokens": 5, "output_tokens": 7}}', 12),

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-
 from rightcall import Gate
 from rightcall.server.recording import Metrics
+from support.every import every
 
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="(\\.|[^"\\\n])*",?)+\})? [0-9.]+')
@@ -73,7 +72,7 @@ def test_the_calls_are_those_of_the_gates() -> None:
     assert all('provider="local",tool="add",strategy="' in name for name in calls)
 
 
-@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\\n", "\ud800", "ü🙂", '"} 1\nfake_total 7'])
+@every("name", ['a"b', "a\\b", "a\nb", "a\\n", "\ud800", "ü🙂", '"} 1\nfake_total 7'])
 def test_no_name_a_model_chose_breaks_a_line(name: str) -> None:
     of_tool = {"normalizations": {"direct": 1}}
     text = Metrics(lambda: {name: {"tools": {name: of_tool}}}).text()

@@ -17,6 +17,7 @@ from rightcall.base.http.answers import ServeLimits
 from rightcall.server.app import running
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import Metrics
+from support.every import every
 
 SMALL = ServeLimits(
     head_seconds=100.0,
@@ -130,7 +131,7 @@ def ask(address: Address) -> None:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("sent", "status", "code"),
     [
         (b"", b"408 Request Timeout", "slow_head"),
@@ -355,7 +356,7 @@ def test_no_body_behind_an_offer_becomes_a_request_however_it_arrives(offer: byt
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("line", "status", "words"),
     [
         (b"CONNECT h:443 HTTP/1.1", b"501 Not Implemented", b"no such method"),

@@ -8,6 +8,7 @@ import pytest
 
 from rightcall.errors import ToolError
 from rightcall.tools.functions import LocalTool, local_tool, tool
+from support.every import every
 
 
 def add(a: int, b: int = 1) -> int:
@@ -64,7 +65,7 @@ def test_a_plain_function_is_undeclared() -> None:
 
 
 @pytest.mark.promise("X-04")
-@pytest.mark.parametrize(
+@every(
     ("declared", "cacheable"),
     [
         ({"effects": ["read"], "paths": ["path"]}, True),
@@ -176,7 +177,7 @@ def positional(a: int, /) -> int:
     return a
 
 
-@pytest.mark.parametrize(
+@every(
     ("thing", "said"),
     [
         (5, "function or an object that can be called"),
@@ -196,7 +197,7 @@ async def later(arguments: Any) -> str:
     return ""
 
 
-@pytest.mark.parametrize(
+@every(
     ("declared", "said"),
     [
         ({"effects": ["read", "delete"]}, "add: effects: 'delete' is none of read, write, execute, network"),

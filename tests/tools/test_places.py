@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.strict import found_at, values_at
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-03", "P-06")
 
@@ -34,7 +35,7 @@ def parts_as_text(value: list[Any]) -> str:
     return json.dumps([{**item, "parts": json.dumps(item["parts"])} for item in value])
 
 
-@pytest.mark.parametrize("written", [as_text, items_as_text, text_of_texts, twice, parts_as_text])
+@every("written", [as_text, items_as_text, text_of_texts, twice, parts_as_text])
 def test_a_text_is_opened_where_the_place_goes_on_inside_it(written: Callable[[Any], Any]) -> None:
     arguments = {"ops": written(SHAPE)}
     assert values_at(arguments, "ops[].path") == ["a", "b"]
@@ -47,11 +48,11 @@ def test_an_object_in_a_text_is_opened_too() -> None:
     assert values_at({"ws": {"more": '{"n": "y"}'}}, "ws.more.n") == ["y"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "place"),
     [({"path": "a"}, "ops[].path"), ([{"path": "a"}], "ops.path"), ([[{"path": "a"}]], "ops[].path")],
 )
-@pytest.mark.parametrize("written", [as_text, twice, lambda value: value])
+@every("written", [as_text, twice, lambda value: value])
 def test_one_instead_of_several_is_seen_as_well(value: Any, place: str, written: Callable[[Any], Any]) -> None:
     """What a tool makes of it nobody here knows: a path is seen in either case."""
     assert values_at({"ops": written(value)}, place) == ["a"]
@@ -62,12 +63,12 @@ def test_a_list_in_the_text_of_a_path_counts_beside_the_text_itself() -> None:
     assert values_at({"files": "[id].tsx"}, "files") == ["[id].tsx"], "a name like any other"
 
 
-@pytest.mark.parametrize("value", ["5", "null", "[]", "{}", "[5, null, true]", '{"other": "x"}', '[{"path": 5}]'])
+@every("value", ["5", "null", "[]", "{}", "[5, null, true]", '{"other": "x"}', '[{"path": 5}]'])
 def test_json_without_such_a_path_has_none(value: str) -> None:
     assert values_at({"ops": value}, "ops[].path") == []
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         "plain words",
@@ -84,7 +85,7 @@ def test_json_without_such_a_path_has_none(value: str) -> None:
         '["plain"]',
     ],
 )
-@pytest.mark.parametrize("place", ["ops[].path", "ops.path"])
+@every("place", ["ops[].path", "ops.path"])
 def test_a_text_that_cannot_be_read_is_a_path_that_nothing_allows(value: Any, place: str) -> None:
     (found,) = values_at({"ops": value}, place)
     assert "\0" in found
@@ -104,7 +105,7 @@ def test_a_plain_argument_is_found_once() -> None:
     assert values_at({"path": "a"}, "path") == ["a"]
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         as_text([{"path": "a"}] * 20_000),
@@ -118,7 +119,7 @@ def test_a_plain_argument_is_found_once() -> None:
         '{"a": 1, "a": 2},' * 12_000,
     ],
 )
-@pytest.mark.parametrize("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
+@every("place", ["ops[].path", "ops[][].path", "ops", "ops.path"])
 def test_a_huge_or_deep_text_takes_no_longer_than_its_length(value: str, place: str) -> None:
     started = process_time()
     values_at({"ops": value}, place)
@@ -132,7 +133,7 @@ def test_text_within_text_within_text_is_opened_to_the_bottom() -> None:
     assert values_at({"ops": value}, "ops[].path") == ["../x"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "found"),
     [
         ({"files": [{"path": "a"}]}, ["path", "a"]),

@@ -208,7 +208,7 @@ def test_other_values_over_the_cap_become_the_head_of_their_json() -> None:
     assert shape_result(value, 50).value == whole[:50].decode()
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         [[[["x" * 30, 1.5, None]]], {"k": {"deep": ["y" * 20]}}],
@@ -244,7 +244,7 @@ def cycle() -> Any:
 
 
 @pytest.mark.promise("X-03")
-@pytest.mark.parametrize(
+@every(
     "made",
     [
         pytest.param(lambda: "x" * 50_000_000, id="text"),

@@ -16,6 +16,7 @@ import pytest
 
 from rightcall.tools.functions import local_tool
 from rightcall.tools.run import QUICK, Threads, run
+from support.every import every
 from support.tool_runs import arun, result_of, value_of
 
 
@@ -109,7 +110,7 @@ def crash(kind: str) -> BaseException:
 
 
 @pytest.mark.promise("X-03")
-@pytest.mark.parametrize(
+@every(
     ("kind", "error"),
     [
         ("value", "ValueError: no such \\u001b[31mday in June"),

@@ -12,9 +12,10 @@ from rightcall.base.json.strict import values_at
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.state import is_keepable, place_arguments, state_of, tells_changes
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("place", "found"),
     [
         ("path", ["a.py"]),
@@ -237,7 +238,7 @@ def test_a_file_that_was_just_written_could_change_without_looking_different(
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     ("given", "place", "expected"),
     [
         ({"path": "a", "other": "b"}, "path", {"path": "/r/a", "other": "b"}),

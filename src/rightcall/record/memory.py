@@ -435,6 +435,8 @@ _TIDY = 5 * SECOND
 class MemoryStore:
     """A `Store` for one process, without a file. It keeps the last `records` records."""
 
+    is_remote = False
+
     def __init__(self, clock: Clock | None = None, *, records: int = RECORDS) -> None:
         if records < 1:
             raise ValueError(f"records must be at least 1, not {records}")

@@ -615,6 +615,8 @@ _EXIT_SECONDS = 2.0
 class SqliteStore:
     """A `Store`. Opening makes the file where there is none, and raises StoreError when it cannot be used."""
 
+    is_remote = False
+
     def __init__(
         self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
         adopting: tuple[str, str] | None = None, found: bool | str = False, keep: int = 0,

@@ -574,6 +574,8 @@ class Store(Protocol):
     """Raises StoreError when it cannot be used; then nothing of the work has happened."""
 
     clock: Clock
+    is_remote: bool
+    """Whether a look waits for another process."""
 
     def transact(self, work: Callable[[Tables], T]) -> T:
         """Do this, all of it or nothing: what it raises undoes it and comes back from here. Not from inside a work."""
@@ -610,7 +612,10 @@ ASIDE_SECONDS: Final = 1.0
 
 
 async def look_aside(store: Store, work: Callable[[Tables], T], seconds: float = ASIDE_SECONDS) -> T:
-    """`look` from an event loop, which goes on meanwhile. Raises StoreError also where it takes longer than this."""
+    """`look` from an event loop, which goes on meanwhile where another process answers. Raises StoreError also where
+    that takes longer than this."""
+    if not store.is_remote:
+        return store.look(work)  # a thread would cost more than the look
     from asyncio import timeout, to_thread  # late: who has no event loop does not pay for one
 
     try:

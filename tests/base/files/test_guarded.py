@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight
+from support.every import every
 from support.spelling_table import make_deep
 
 
@@ -31,7 +32,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
+@every(
     "path",
     ["src/a.py", "src/new.py", "new/deep/er.py", "in/a.py", "in/new.py", "in/new/er.py", "file", "file/new.py", "gone",
      "gone/new.py", "far/new.py", "src/../new.py", "in/../new.py", "src/a.py/new.py", "src/",

@@ -13,6 +13,7 @@ from rightcall.base.files import sight as resolve
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight, below
 from rightcall.errors import ToolFailure
+from support.every import every
 
 MANY = 2 * settings().max_examples
 
@@ -87,7 +88,7 @@ def test_a_kernel_that_cannot_tell_names_is_not_asked(tmp_path: Path, monkeypatc
         assert (file.path, file.read(10)) == ("a.txt", b"hello")
 
 
-@pytest.mark.parametrize(
+@every(
     ("whole", "root", "found"),
     [
         ("/srv/app/a.py", "/srv/app", "a.py"), ("/srv/app", "/srv/app", ""), ("/a", "/", "a"), ("/", "/", ""),

@@ -54,7 +54,7 @@ def test_the_policys_denials_win_over_its_exceptions() -> None:
     assert path_rule("/etc/passwd", allow=["**"]) == "path:outside"
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "path", "fits"),
     [
         ("private/**", "private/a/b", True), ("private/**", "private", True), ("private", "private/a", True),
@@ -158,8 +158,8 @@ def test_the_expression_of_a_pattern_means_the_pattern(pattern: str, path: str) 
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize("pattern", ["**/a/" * 40 + "b", "*a*a*a*a*a*a*b", "**/*a*a*/**/*a*b", "a/**/a/**/a/**/b"])
-@pytest.mark.parametrize("path", ["a/" * 2000 + "a", "a" * 4000, "aa/" * 1300, ".a/" * 1300 + "a"])
+@every("pattern", ["**/a/" * 40 + "b", "*a*a*a*a*a*a*b", "**/*a*a*/**/*a*b", "a/**/a/**/a/**/b"])
+@every("path", ["a/" * 2000 + "a", "a" * 4000, "aa/" * 1300, ".a/" * 1300 + "a"])
 def test_no_path_of_a_model_makes_a_pattern_of_a_policy_slow(pattern: str, path: str) -> None:
     began = process_time()
     path_rule(path, deny=[pattern], dotfiles=[pattern])
@@ -270,7 +270,7 @@ def rule(pattern: str, **more: object) -> str | None:
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     "pattern",
     [
         ".env", ".en?", ".env*", "[.]env", "?env", "**/.env.local", "{src,.env}", "*.ts,.env", "*.ts .ENV", "*.pem",
@@ -282,7 +282,7 @@ def test_a_pattern_that_means_secrets_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     "pattern",
     [
         "private/**", "priv*/**", "./private/*.md", "src/../private/*", "**/private/**", "**/keys/*.txt", "private",
@@ -294,7 +294,7 @@ def test_a_pattern_that_means_what_the_policy_denies_or_our_own_files_is_refused
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     "pattern",
     [
         "*", "**", "**/*", "*.py", "**/*.py", "src/**", "**/*.{ts,tsx}", "*.json", "**/test_*.py", ".*", "*.*",
@@ -313,7 +313,7 @@ def test_a_pattern_counts_from_every_folder_that_the_call_names_and_from_the_roo
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     "pattern",
     ["{a", "a" * 5000, "{a,b}" * 40, ", ".join(map(str, range(300))), ".en[[:alpha:]]", ".@(env|x)", ".en{u..w}"],
 )

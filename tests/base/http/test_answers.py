@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.http import answers as module
 from rightcall.base.http.answers import Answer, Broken, JsonLines, ServerSentEvents, TooLong, payload
+from support.every import every
 from support.raw_server import answer, chunked
 
 MOST = 64_000
@@ -89,7 +90,7 @@ def test_bytes_in_a_wrong_place_are_a_fault_or_an_answer_and_never_an_error_of_o
     assert len(whole) == len(cut)  # a fault either way, or none
 
 
-@pytest.mark.parametrize(
+@every(
     "line",
     [b"x y: 1", b": 1", b"x", b"x : 1", b" folded: 1", b"x: a\rb", b"x: a\0b", b"x\xe9: 1", b"x: 1\r", b"x: \x1b[1m"],
 )

@@ -10,6 +10,7 @@ import uvloop
 from rightcall.base.http.answers import HttpError
 from rightcall.base.http.client import HttpLimits
 from rightcall.server.addresses import Upstream
+from support.every import every
 from support.raw_server import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
 
 KEY = b"sk-secret-0123456789"
@@ -59,7 +60,7 @@ def failure(script: bytes, **limits: float) -> HttpError:
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("bytes_sent", "status", "body"),
     [
         (answer(b"hello"), 200, b"hello"),
@@ -160,8 +161,8 @@ def test_a_connection_that_ends_or_says_too_much_is_not_used_again(bytes_sent: b
     run(test)
 
 
-@pytest.mark.parametrize("end", [CLOSE, RESET])
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@every("end", [CLOSE, RESET])
+@every("method", ["GET", "POST"])
 def test_an_idle_connection_that_turns_out_closed_is_replaced_unnoticed(end: bytes, method: str) -> None:
     async def test() -> None:
         async with asking([answer(b"1"), end], [answer(b"2")]) as (upstream, server):
@@ -206,7 +207,7 @@ def test_a_request_is_not_sent_again_once_a_byte_of_the_answer_has_come() -> Non
 
 
 @pytest.mark.promise("H-03")
-@pytest.mark.parametrize(
+@every(
     ("bytes_sent", "kind", "words"),
     [
         (CLOSE, "broken", "gave no answer"),
@@ -238,7 +239,7 @@ def test_a_broken_answer_is_told_as_what_it_is(bytes_sent: bytes, kind: str, wor
     assert KEY.decode() not in str(error)
 
 
-@pytest.mark.parametrize(
+@every(
     ("bytes_sent", "phase"),
     [
         (b"", "first byte"),

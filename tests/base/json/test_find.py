@@ -5,6 +5,7 @@ import pytest
 from rightcall.base.json.find import looks_like_markup, read_markup, read_value
 from rightcall.base.json.shape import ANY, shape_of
 from rightcall.errors import Unreadable
+from support.every import every
 
 OBJECT = shape_of({"type": "object", "properties": {"a": {"type": "integer"}}})
 LIST = shape_of({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}})
@@ -84,7 +85,7 @@ CITY = shape_of({"type": "object", "properties": {"city": {"type": "string"}, "d
 
 
 @pytest.mark.promise("N-04")
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         '<parameter name="city">Bern</parameter><parameter name="days">3</parameter>',

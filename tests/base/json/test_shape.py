@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.shape import ANY, Shape, loses_digits, shape_of
+from support.every import every
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}
@@ -33,7 +34,7 @@ def test_a_reference_is_what_it_points_to() -> None:
     assert shape.props["n"].types == {"integer"}
 
 
-@pytest.mark.parametrize(
+@every(
     "inner",
     [
         {"$ref": "#/$defs/n"},
@@ -50,7 +51,7 @@ def test_a_schema_that_holds_itself_has_a_shape_that_holds_itself(inner: dict[st
     assert shape.words == inner.get("description", "")
 
 
-@pytest.mark.parametrize("ref", ["#/$defs/none", "other.json#/a", "https://example.com/s.json", "#/$defs/x/99"])
+@every("ref", ["#/$defs/none", "other.json#/a", "https://example.com/s.json", "#/$defs/x/99"])
 def test_a_reference_that_leads_nowhere_leaves_the_place_open(ref: str) -> None:
     assert shape_of({"$defs": {"x": []}, "properties": {"n": {"$ref": ref}}}).props["n"].types == frozenset()
 
@@ -114,7 +115,7 @@ def test_a_whole_number_is_a_number_too() -> None:
     assert ANY.allows("object")
 
 
-@pytest.mark.parametrize("schema", [True, None, 5, [], "x", {}])
+@every("schema", [True, None, 5, [], "x", {}])
 def test_what_says_nothing_allows_anything(schema: Any) -> None:
     shape = shape_of(schema)
     assert isinstance(shape, Shape)
@@ -132,7 +133,7 @@ def test_bottomless_schemas_have_a_bottom() -> None:
 
 
 @pytest.mark.promise("N-05")
-@pytest.mark.parametrize(
+@every(
     ("value", "schema", "loses"),
     [
         ({"v": 1.1}, named(v=TEXT), True),

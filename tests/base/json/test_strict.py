@@ -6,9 +6,10 @@ import pytest
 
 from rightcall.base.json.strict import MAX_VALUES, NO_JSON, attempt, decode, duplicate_keys, unsound
 from rightcall.errors import Unreadable
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "value"),
     [
         ('{"a": [1, 2.5, true, null]}', {"a": [1, 2.5, True, None]}),
@@ -22,7 +23,7 @@ def test_json_is_read_as_the_standard_says(text: str, value: object) -> None:
     assert decode(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "{'a': 1}", "[1,]", "NaN", "[1] [2]", '"\\ud83d"', "[" * 100_000])
+@every("text", ["", "{'a': 1}", "[1,]", "NaN", "[1] [2]", '"\\ud83d"', "[" * 100_000])
 def test_what_is_no_json_is_said_to_be_none(text: str) -> None:
     assert attempt(text) is NO_JSON
     with pytest.raises(Unreadable):
@@ -30,7 +31,7 @@ def test_what_is_no_json_is_said_to_be_none(text: str) -> None:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize(
+@every(
     ("text", "twice"),
     [
         ('{"a": 1, "b": 2}', ()),
@@ -65,7 +66,7 @@ def holding_itself() -> list[Any]:
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize(
+@every(
     ("value", "code", "path"),
     [
         ({"a": float("nan")}, "number", "a"),
@@ -89,7 +90,7 @@ def test_what_no_argument_may_hold_is_found_at_any_depth(value: Any, code: str, 
     assert (problem.code, problem.path) == (code, path)
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         {"a": [1, 2.5, True, None, "Grüße 😀", {"b": []}]},

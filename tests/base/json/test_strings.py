@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.json.values import Balance, Closing, Context, StringEnd, key_ahead, unescape
+from support.every import every
 
 
 def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Closing:
@@ -13,7 +14,7 @@ def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Clo
 
 
 @pytest.mark.promise("N-04")
-@pytest.mark.parametrize(
+@every(
     ("text", "content", "rule"),
     [
         ('{"a": "x", "b": 1}', "x", None),
@@ -35,7 +36,7 @@ def test_the_end_of_a_member(text: str, content: str, rule: str | None) -> None:
 
 
 @pytest.mark.promise("N-04")
-@pytest.mark.parametrize(
+@every(
     ("text", "content", "rule"),
     [
         ('["x", "y"]', "x", None),
@@ -73,7 +74,7 @@ def test_patience_ends_the_search() -> None:
     assert hasty.seen < 10
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "is_key"),
     [
         ('"a": 1', True), ("'a' : 1", True), ("a: 1", True), ("$a-b.c: 1", True), ("“a”: 1", True), ('"a" => 1', True),
@@ -89,7 +90,7 @@ def bracket_end(text: str) -> int:
 
 
 @pytest.mark.promise("R-09")
-@pytest.mark.parametrize(
+@every(
     ("text", "end"),
     [
         ("{}", 2),
@@ -136,7 +137,7 @@ def test_the_string_it_stands_in_is_told() -> None:
 
 
 @pytest.mark.promise("N-04")
-@pytest.mark.parametrize(
+@every(
     ("raw", "text"),
     [
         (r"a\nb\tc\\d\/e\"f", 'a\nb\tc\\d/e"f'),
@@ -151,7 +152,7 @@ def test_escapes_of_json_are_read_without_remark(raw: str, text: str) -> None:
 
 
 @pytest.mark.promise("N-04")
-@pytest.mark.parametrize(
+@every(
     ("raw", "text"),
     [
         (r"\s+", r"\s+"),
@@ -169,14 +170,14 @@ def test_an_illegal_escape_keeps_its_backslash(raw: str, text: str) -> None:
     assert (decoded.text, decoded.illegal) == (text, True)
 
 
-@pytest.mark.parametrize(("raw", "text"), [(r"it\'s", "it's"), (r"\x41", "A"), ("a\\\nb", "a\nb"), (r"\`", "`")])
+@every(("raw", "text"), [(r"it\'s", "it's"), (r"\x41", "A"), ("a\\\nb", "a\nb"), (r"\`", "`")])
 def test_escapes_of_other_languages_are_read_and_said(raw: str, text: str) -> None:
     decoded = unescape(raw)
     assert (decoded.text, decoded.foreign, decoded.illegal) == (text, True, False)
 
 
 @pytest.mark.promise("N-11")
-@pytest.mark.parametrize("raw", [r"\ud83d", r"\ude00", r"x\ud83dx", r"\ude00\ud83d"])
+@every("raw", [r"\ud83d", r"\ude00", r"x\ud83dx", r"\ude00\ud83d"])
 def test_half_a_pair_is_replaced_and_said(raw: str) -> None:
     decoded = unescape(raw)
     assert decoded.lone

@@ -3,12 +3,11 @@
 import math
 import re
 
-import pytest
-
 from rightcall.base.json.shape import CONSTANTS, MAX_DIGITS, NUMBER, read_number
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("token", "value"),
     [
         ("0", 0), ("-12", -12), ("1.5", 1.5), ("1e3", 1000.0), ("1E-2", 0.01), ("-0.0", -0.0),
@@ -22,7 +21,7 @@ def test_a_number_keeps_its_value_and_its_type(token: str, value: float) -> None
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@every(
     "token",
     [
         "",

@@ -18,13 +18,14 @@ from rightcall.base.telemetry.sdk import exporters_of
 from rightcall.base.telemetry.spans import LiveSpan, Span, Telemetry
 from rightcall.policy.tightening import tighten
 from support.cli import write_trusted
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-11")
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "environment", "wanted"),
     [
         (None, {}, False),
@@ -53,7 +54,7 @@ def test_a_policy_that_nobody_trusts_can_only_switch_it_off() -> None:
     assert tighten(off).telemetry.enabled is False
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "captured"),
     [("SPAN_ONLY", True), ("span_and_event", True), ("EVENT_ONLY", False), ("NO_CONTENT", False), ("true", False)],
 )

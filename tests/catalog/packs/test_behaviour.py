@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall import Gate
+from support.every import every
 
 Case = tuple[str, str, dict[str, Any] | str, str, dict[str, Any]]
 
@@ -46,7 +47,7 @@ REPAIRED: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize(("pack", "name", "arguments", "tool", "expected"), REPAIRED)
+@every(("pack", "name", "arguments", "tool", "expected"), REPAIRED)
 @pytest.mark.promise("V-08", "N-06", "N-07", "N-09")
 def test_a_packs_aliases_values_and_defaults_mend_a_call(
     pack: str, name: str, arguments: dict[str, Any] | str, tool: str, expected: dict[str, Any]
@@ -57,9 +58,7 @@ def test_a_packs_aliases_values_and_defaults_mend_a_call(
     assert (verdict.call.name, verdict.call.arguments) == (tool, expected)
 
 
-@pytest.mark.parametrize(
-    "pack", ["agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "room"]
-)
+@every("pack", ["agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "room"])
 @pytest.mark.promise("V-08", "N-01")
 def test_every_example_of_a_pack_is_a_right_call_and_stays_as_it_is(pack: str) -> None:
     gate = Gate(packs=[pack])
@@ -80,7 +79,7 @@ def test_waiting_for_output_needs_no_code(runtime: str) -> None:
     assert Gate(packs=["agent-zero"]).check("code_execution_tool", {"runtime": runtime}).ok
 
 
-@pytest.mark.parametrize(
+@every(
     ("pack", "tool", "arguments", "hint"),
     [
         (
@@ -120,8 +119,8 @@ def test_what_a_pack_requires_is_asked_for_in_the_designs_words(
     assert verdict.hint.startswith(hint)
 
 
-@pytest.mark.parametrize(("content", "ok"), [("0123456789", False), ("0123456789a", True)])
-@pytest.mark.parametrize("name", ["write", "Write"])
+@every(("content", "ok"), [("0123456789", False), ("0123456789a", True)])
+@every("name", ["write", "Write"])
 @pytest.mark.promise("V-02", "V-08")
 def test_more_than_ten_characters_means_eleven(name: str, content: str, ok: bool) -> None:
     verdict = Gate(packs=["guardrail"]).check(name, {"file_path": "a.md", "content": content})

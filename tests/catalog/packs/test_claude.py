@@ -98,7 +98,7 @@ def test_policy_can_see_every_path_command_and_address() -> None:
     assert {name for name, tool in TOOLS.items() if tool.rules.repeatable} == {"BashOutput", "TaskOutput", "Monitor"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "meant"),
     [
         ("ReadFile", "Read"),

@@ -188,7 +188,7 @@ def test_the_tools_are_those_of_every_stage_of_trust() -> None:
     assert not any(WEB & names for names in STAGES.values()), "a policy has to name them"
 
 
-@pytest.mark.parametrize("name", SEVEN)
+@every("name", SEVEN)
 @pytest.mark.promise("V-08")
 def test_a_read_only_tool_has_the_designs_parameters_types_and_defaults(name: str) -> None:
     tool = CODE[name]

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from rightcall.catalog.packs import load_pack
 from rightcall.types import Batch, Rules
+from support.every import every
 
 
 class Row(Struct, frozen=True):
@@ -68,7 +69,7 @@ def test_the_spelling_a_host_uses_is_the_same_tool(pack: str) -> None:
         assert schemas_of(pack)[other] == schemas_of(pack)[name], other
 
 
-@pytest.mark.parametrize("name", DESIGN)
+@every("name", DESIGN)
 @pytest.mark.promise("V-08", "V-02", "V-06", "V-07")
 def test_guardrail_says_what_the_design_says_and_nothing_more(name: str) -> None:
     row, rules = DESIGN[name], rules_of("guardrail")[name]

@@ -16,6 +16,7 @@ from rightcall.catalog.packs import (
     read_pack_text,
 )
 from rightcall.errors import PackError
+from support.every import every
 
 SHIPPED = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit", "room")
 
@@ -66,7 +67,7 @@ def test_the_shipped_packs_are_exactly_these() -> None:
     assert available_packs() == SHIPPED
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every("name", SHIPPED)
 @pytest.mark.promise("V-08")
 def test_a_shipped_pack_stands_up_to_the_checks_made_on_a_users_pack(name: str) -> None:
     pack = load_pack(name)
@@ -79,7 +80,7 @@ def test_a_shipped_pack_stands_up_to_the_checks_made_on_a_users_pack(name: str) 
     assert {tool.pack for tool in pack.tools} == {name}
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@every("name", SHIPPED)
 @pytest.mark.promise("V-08")
 def test_every_tool_of_a_shipped_pack_has_description_schema_effects_and_example(name: str) -> None:
     for tool in load_pack(name).tools:
@@ -165,7 +166,7 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
     assert load_pack(file).name == "mine"
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "says"),
     [
         ("claud", "unknown pack 'claud'; did you mean 'claude'?"),
@@ -191,7 +192,7 @@ def test_a_pack_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_pack(file)
 
 
-@pytest.mark.parametrize(
+@every(
     ("right", "wrong", "line", "says"),
     [
         # shape
@@ -293,7 +294,7 @@ def test_a_mistake_in_a_pack_is_named_with_file_line_and_what_is_right(
     assert (caught.value.source, caught.value.line) == ("mine.toml", line)
 
 
-@pytest.mark.parametrize(
+@every(
     ("table", "line", "says"),
     [
         ("batch = {}", 4, "batch: needs `list`"),

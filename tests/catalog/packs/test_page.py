@@ -9,6 +9,7 @@ from rightcall.catalog.packs import available_packs, load_pack, read_pack_text
 from rightcall.catalog.rules import KEYS
 from rightcall.catalog.tool import PackTool
 from support.docs import blocks
+from support.every import every
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "packs.md"
 
@@ -54,7 +55,7 @@ def ticked(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-@pytest.mark.parametrize("pack", available_packs())
+@every("pack", available_packs())
 @pytest.mark.promise("V-08")
 def test_the_page_shows_the_pack_as_it_is(pack: str) -> None:
     page = PAGE.read_text(encoding="utf-8")

@@ -18,12 +18,13 @@ from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
 from support.approval_attacks import FORGED, SHOWN, SWAPS
 from support.approvals import PERSON, SETTINGS, Desk, request_of, say
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06")
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["", "and names the approval"])
-@pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS.keys())
+@every("named", [False, True], ids=["", "and names the approval"])
+@every("swap", SWAPS.values(), ids=SWAPS.keys())
 def test_after_a_yes_only_the_call_that_was_shown_may_run(swap: dict[str, Any], named: bool) -> None:
     desk = Desk()
     approval = desk.approved(SHOWN)
@@ -43,7 +44,7 @@ def test_the_order_of_the_keys_changes_nothing() -> None:
     assert desk.try_(backwards, approval=approval).decision.kind == "allow"
 
 
-@pytest.mark.parametrize("id", FORGED.values(), ids=FORGED.keys())
+@every("id", FORGED.values(), ids=FORGED.keys())
 def test_a_forged_id_is_no_approval(id: str) -> None:
     desk = Desk()
     desk.approved(SHOWN)
@@ -105,7 +106,7 @@ WORN_OUT: dict[str, tuple[Callable[[Desk], str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "rule"), WORN_OUT.values(), ids=WORN_OUT.keys())
+@every(("make", "rule"), WORN_OUT.values(), ids=WORN_OUT.keys())
 def test_an_approval_that_does_not_hold_lets_nothing_run(make: Callable[[Desk], str], rule: str) -> None:
     desk = Desk()
     approval = make(desk)
@@ -155,8 +156,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", ["approved", "denied"])
-@pytest.mark.parametrize("attack", ANSWERS.values(), ids=ANSWERS.keys())
+@every("said", ["approved", "denied"])
+@every("attack", ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_that_is_no_persons_or_to_something_else_is_not_taken(attack: dict[str, Any], said: str) -> None:
     desk = Desk()
     asked = desk.ask(SHOWN)
@@ -167,8 +168,8 @@ def test_an_answer_that_is_no_persons_or_to_something_else_is_not_taken(attack: 
     assert desk.try_(SHOWN).decision.kind == "ask"
 
 
-@pytest.mark.parametrize("make", [used, denied, late_question, late_yes, lambda desk: desk.approved(SHOWN)])
-@pytest.mark.parametrize("said", ["approved", "denied"])
+@every("make", [used, denied, late_question, late_yes, lambda desk: desk.approved(SHOWN)])
+@every("said", ["approved", "denied"])
 def test_an_answer_is_given_once_and_in_time(make: Callable[[Desk], str], said: str) -> None:
     desk = Desk()
     approval = make(desk)
@@ -223,7 +224,7 @@ GRANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("where", "attempt"), GRANTS.values(), ids=GRANTS.keys())
+@every(("where", "attempt"), GRANTS.values(), ids=GRANTS.keys())
 def test_a_grant_covers_nothing_but_what_it_names(where: dict[str, Any], attempt: dict[str, Any]) -> None:
     desk = Desk()
     granted(desk, where)
@@ -258,7 +259,7 @@ def test_a_grant_ends_with_its_time_and_its_uses() -> None:
     assert desk.try_({"n": 3}).decision.kind == "ask"
 
 
-@pytest.mark.parametrize("by", ["teacher", "Teacher ", "te\u0430cher", "helper", ""])
+@every("by", ["teacher", "Teacher ", "te\u0430cher", "helper", ""])
 def test_nobody_grants_themselves_anything(by: str) -> None:
     desk = Desk()
     grant = Grant("g", "teacher", "file/save", {}, 1, desk.now + HOUR, by, "")

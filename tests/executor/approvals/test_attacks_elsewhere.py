@@ -26,6 +26,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, read_note
 from support.approval_attacks import FILES, HERE, OTHER_CONTEXTS, OTHER_SERVERS, WIKI, origin
 from support.approvals import SETTINGS, START, Desk, request_of, say
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06")
 
@@ -42,7 +43,7 @@ def test_a_yes_counts_in_the_conversation_it_was_given_in_and_nowhere_else(named
         assert desk.try_(context=HERE, approval=approval).decision.kind == "allow", attack  # the yes was not lost
 
 
-@pytest.mark.parametrize("context", ["chat-1", "", "null", "None"])
+@every("context", ["chat-1", "", "null", "None"])
 def test_a_yes_without_a_conversation_counts_in_none(context: str) -> None:
     desk = Desk()
     approval = desk.approved()
@@ -132,7 +133,7 @@ def test_a_policy_that_does_not_ask_about_definitions_does_not_ask_about_servers
         assert desk.try_(effects=("read",), origin=origin(way), settings=lax).decision.kind == "allow"
 
 
-@pytest.mark.parametrize("told", [{}, {"command": 7}, {"command": ""}, {"args": ["x"]}, {"url": None}, {"args": "x"}])
+@every("told", [{}, {"command": 7}, {"command": ""}, {"args": ["x"]}, {"url": None}, {"args": "x"}])
 def test_what_a_host_does_not_say_of_a_server_counts_for_nothing(told: dict[str, Any]) -> None:
     assert not way_told(told).is_known
 

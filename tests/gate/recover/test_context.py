@@ -40,7 +40,7 @@ def test_what_stands_before_opens_a_quotation_and_says_what_ends_it(before: str,
     assert ends in until.words
 
 
-@pytest.mark.parametrize(
+@every(
     "before",
     [
         "",
@@ -82,7 +82,7 @@ def test_a_quote_further_away_than_the_reach_is_forgotten() -> None:
     assert quoted(text, REACH) is not None
 
 
-@pytest.mark.parametrize(
+@every(
     "before",
     [
         "For example:\n",
@@ -99,7 +99,7 @@ def test_an_introduction_makes_a_sample(before: str) -> None:
     assert sample(before + "<tool_call>", len(before))
 
 
-@pytest.mark.parametrize(
+@every(
     "before",
     [
         "",
@@ -115,19 +115,17 @@ def test_an_announcement_makes_no_sample(before: str) -> None:
     assert not sample(before + "<tool_call>", len(before))
 
 
-@pytest.mark.parametrize(
-    "before", ["x = ", "f(", "return ", "print(json ", "a +", "calls.append(", "\\", "run(1, ", "I called "]
-)
+@every("before", ["x = ", "f(", "return ", "print(json ", "a +", "calls.append(", "\\", "run(1, ", "I called "])
 def test_a_bracket_in_an_expression_or_a_sentence_is_source(before: str) -> None:
     assert in_code(before + "{", len(before))
 
 
-@pytest.mark.parametrize("before", ["", "Here: ", "x = 1\n", "Sure, ", "- ", "done. "])
+@every("before", ["", "Here: ", "x = 1\n", "Sure, ", "- ", "done. "])
 def test_a_bracket_that_stands_alone_is_no_source(before: str) -> None:
     assert not in_code(before + "{", len(before))
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "...",
@@ -147,7 +145,7 @@ def test_what_stands_for_a_name_is_none(name: str) -> None:
     assert placeholder(name)
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     ["get_weather", "tool", "name", "function", "sampler", "yours", "examples", "rename", "a.b", "toolbox_names"],
 )

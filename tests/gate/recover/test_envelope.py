@@ -37,7 +37,7 @@ def test_any_name_goes_with_any_arguments(name: str, arguments: str, marked: boo
 
 
 @pytest.mark.promise("R-03")
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         {"function": {"name": "get_weather", "arguments": CITY}},
@@ -85,7 +85,7 @@ def test_the_id_of_a_call_is_kept(key: str) -> None:
 
 
 @pytest.mark.promise("R-06")
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         {"name": "get_weather"},
@@ -120,7 +120,7 @@ def test_a_look_before_decoding_misses_no_envelope() -> None:
 
 
 @pytest.mark.promise("R-08")
-@pytest.mark.parametrize(
+@every(
     ("text", "name"),
     [('{"name": "get_weather", "arg', "get_weather"), ("{'tool' : 'x'", "x"), ('{"name": "get_wea', ""), ("{}", "")],
 )

@@ -31,7 +31,7 @@ def test_a_native_message_is_taken_apart_in_order(name: str) -> None:
     assert unpack(message) == Unpacked(tuple(parts), finish, ())
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@every("name", MALFORMED)
 def test_a_malformed_call_is_still_a_call_so_that_the_gate_can_refuse_it(name: str) -> None:
     message, expected = MALFORMED[name]
     assert unpack(message).parts == (expected,)
@@ -47,14 +47,14 @@ def test_what_is_not_taken_for_a_call_is_not_dropped_in_silence(name: str) -> No
     assert all(note.message and note.message.isprintable() for note in unpacked.notes)
 
 
-@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_call", "web_search_call", "tool.execution", "\x1b[2K_call"])
+@every("kind", ["server_tool_use", "mcp_call", "web_search_call", "tool.execution", "\x1b[2K_call"])
 def test_the_note_on_a_call_of_the_provider_says_whose_it_is(kind: str) -> None:
     (note,) = unpack([{"type": kind, "name": "weather", "input": {}}]).notes
     assert note.message.endswith("is not a call to a declared tool; its provider runs it")
     assert "\x1b" not in note.message
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         {"type": "image", "source": {}},

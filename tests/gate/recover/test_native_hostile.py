@@ -128,7 +128,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@every("name", HOSTILE)
 def test_hostile_messages_raise_nothing(name: str) -> None:
     sound(unpack(HOSTILE[name]()))
 

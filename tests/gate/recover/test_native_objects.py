@@ -171,7 +171,7 @@ def test_a_method_is_no_field_and_is_not_called() -> None:
     assert unpack(WithMethods()) == Unpacked((said("a"),), None, ())
 
 
-@pytest.mark.parametrize("thing", [AttributeError("x", name="a"), ImportError("x", name="a"), dict, dataclasses, print])
+@every("thing", [AttributeError("x", name="a"), ImportError("x", name="a"), dict, dataclasses, print])
 def test_exceptions_classes_modules_and_functions_are_no_messages(thing: Any) -> None:
     unpacked = unpack(thing)
     assert (unpacked.parts, [note.code for note in unpacked.notes]) == ((), ["unreadable"])
@@ -184,7 +184,7 @@ def test_a_field_that_was_not_sent_is_no_call() -> None:
     assert unpack(message) == Unpacked((said("a"),), None, ())
 
 
-@pytest.mark.parametrize("reason", [Reason.MAX_TOKENS, Word.MAX_TOKENS, "FinishReason.MAX_TOKENS", "max_tokens"])
+@every("reason", [Reason.MAX_TOKENS, Word.MAX_TOKENS, "FinishReason.MAX_TOKENS", "max_tokens"])
 def test_the_token_limit_is_called_length_whatever_the_api_calls_it(reason: Any) -> None:
     parts = [SimpleNamespace(text="a", thought=None, function_call=None)]
     content = SimpleNamespace(role="model", parts=parts)
@@ -198,7 +198,7 @@ def test_a_cut_answer_stays_cut_whatever_follows() -> None:
     assert unpack([cut, whole]).finish == unpack([whole, cut]).finish == "length"
 
 
-@pytest.mark.parametrize("arguments", [{"city": "Bern"}, '{"city": "Bern"}', "{'city': 'Be", {}, ""])
+@every("arguments", [{"city": "Bern"}, '{"city": "Bern"}', "{'city': 'Be", {}, ""])
 def test_arguments_are_the_object_that_the_sdk_holds(arguments: Any) -> None:
     for message in (
         Block("weather", arguments, "c1"),

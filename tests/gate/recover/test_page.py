@@ -18,6 +18,7 @@ from rightcall.gate.recover.section import REACH
 from rightcall.policy.settings import Policy
 from rightcall.types import Place
 from support.docs import Block, blocks
+from support.every import every
 
 FILE = Path(__file__).parents[3] / "docs" / "reference" / "formats.md"
 PAGE = FILE.read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ def streamed(gate: Gate, pieces: Iterable[str]) -> tuple[str, tuple[Verdict, ...
     return prose, tuple(event for event in events if not isinstance(event, str)), feed.places
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found", "prose"),
     [
         ("Well. ⟦get_weather city: Bern; days: 3⟧ Done.", [{"city": "Bern", "days": 3}], "Well.  Done."),

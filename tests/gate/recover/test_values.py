@@ -18,7 +18,7 @@ def shape(*types: str, enum: tuple[Any, ...] | None = None) -> Shape:
     return made
 
 
-@pytest.mark.parametrize(
+@every(
     ("raw", "value"),
     [
         ("\na\n", "a"),
@@ -70,7 +70,7 @@ def test_the_schema_decides_and_what_is_not_certain_stays_text(raw: str, types: 
     assert (got, type(got)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
+@every(
     ("raw", "stated", "value"),
     [
         ("3", "", "3"),

@@ -19,6 +19,7 @@ from rightcall.gate.recover.window import (
     one_of,
     skip,
 )
+from support.every import every
 
 pytestmark = pytest.mark.promise("R-09")
 WORDS = Literals(["<tool>", "<tools>", "]"])
@@ -69,14 +70,12 @@ def test_an_expression_prefers_the_longest_word() -> None:
     assert re.search(one_of([]), "anything") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "end"), [("<tool>x", 6), ("<tools>", 7), ("<toolx", -1), ("<to", -1), ("]", 1), ("x", -1), ("", -1)]
-)
+@every(("text", "end"), [("<tool>x", 6), ("<tools>", 7), ("<toolx", -1), ("<to", -1), ("]", 1), ("x", -1), ("", -1)])
 def test_a_word_ends_where_it_ends(text: str, end: int) -> None:
     assert answer(lambda window: literal(window, 0, WORDS), text) == end
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "waiting"),
     [("", True), ("<", True), ("<tool", True), ("<tool>", True), ("<tools>", False), ("<x", False), ("x", False)],
 )
@@ -84,7 +83,7 @@ def test_a_word_waits_while_it_can_become_one_or_a_longer_one(text: str, waiting
     assert waits(lambda window: literal(window, 0, Literals(["<tool>", "<tool>!", "<tools>"])), text) is waiting
 
 
-@pytest.mark.parametrize(("text", "at"), [("  \n x", 4), ("x", 0), ("   ", 3), ("", 0)])
+@every(("text", "at"), [("  \n x", 4), ("x", 0), ("   ", 3), ("", 0)])
 def test_blanks_end_at_the_first_character_that_is_none(text: str, at: int) -> None:
     assert answer(lambda window: blank(window, 0), text) == at
 

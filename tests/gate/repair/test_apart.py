@@ -59,7 +59,7 @@ def test_a_word_that_changes_nothing_does_not(pair: str, required: bool) -> None
 
 
 @pytest.mark.promise("N-13")
-@pytest.mark.parametrize("name", ["Days", "num_days", "dayz", "the_days", "duration", "days_count"])
+@every("name", ["Days", "num_days", "dayz", "the_days", "duration", "days_count"])
 def test_a_wrong_value_under_another_spelling_is_no_stranger(name: str) -> None:
     assert not called({name: "soon"}, "days", required=False, kind={"type": "integer"}).ok
 
@@ -95,7 +95,7 @@ def test_the_message_says_what_is_wrong(given: dict[str, Any], message: str) -> 
 
 
 @pytest.mark.promise("N-13")
-@pytest.mark.parametrize(("given", "known"), [("", "code"), ("code", ""), ("--", "name"), ("name", "__"), ("", "__")])
+@every(("given", "known"), [("", "code"), ("code", ""), ("--", "name"), ("name", "__"), ("", "__")])
 def test_a_name_without_words_is_like_no_other(given: str, known: str) -> None:
     verdict = called({given: "x"}, known, required=False)
     assert verdict.call is None or known not in verdict.call.arguments
@@ -114,7 +114,7 @@ GATE = Gate([{"name": "delete_user", "parameters": USER}, {"name": "get_user", "
 
 
 @pytest.mark.promise("N-13", "V-09")
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         '{"name": "get_user", "arguments": {"id": "1"}}',
@@ -130,7 +130,7 @@ def test_what_names_another_tool_is_refused(arguments: str) -> None:
 
 
 @pytest.mark.promise("N-06")
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [
         '{"name": "delete_user", "arguments": {"id": "1"}}',

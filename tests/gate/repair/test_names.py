@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall import Gate, Verdict
+from support.every import every
 
 TEXT = {"type": "string"}
 
@@ -20,7 +21,7 @@ def rules(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.promise("N-06", "N-18")
-@pytest.mark.parametrize(
+@every(
     ("given", "meant", "rule"),
     [
         ("fileName", "file_name", "style"),
@@ -83,7 +84,7 @@ def test_the_same_style_beats_a_likeness() -> None:
 
 
 @pytest.mark.promise("N-06", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("given", "known"),
     [
         ({"date": "x"}, ("start_date", "end_date")),
@@ -120,7 +121,7 @@ def test_a_blank_argument_counts_as_absent(blank: Any) -> None:
 
 
 @pytest.mark.promise("N-06")
-@pytest.mark.parametrize("value", [0, False, [], {}])
+@every("value", [0, False, [], {}])
 def test_zero_false_and_empty_are_values_and_not_blank(value: Any) -> None:
     verdict = called({"count": value, "Count": 5 if value == 0 else "x"}, count={})
     assert not verdict.ok
@@ -134,7 +135,7 @@ def test_a_target_of_another_type_does_not_count() -> None:
 
 
 @pytest.mark.promise("N-06", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("given", "known"),
     [
         ("end", "start"), ("max_price", "min_price"), ("to", "from_city"), ("longitude", "latitude"),

@@ -61,7 +61,7 @@ def test_the_plainer_the_notation_the_surer() -> None:
 
 
 @pytest.mark.promise("N-05")
-@pytest.mark.parametrize(
+@every(
     ("text", "name", "shape"),
     [
         ("10 hours", "duration_minutes", NUMBER),
@@ -88,7 +88,7 @@ def test_a_unit_that_contradicts_the_schema_is_no_number(text: str, name: str, s
 
 
 @pytest.mark.promise("N-05")
-@pytest.mark.parametrize(
+@every(
     ("text", "name", "shape"),
     [
         ("10 minutes", "duration_minutes", NUMBER),
@@ -113,7 +113,7 @@ def test_a_unit_that_the_schema_names_or_leaves_open_is_harmless(text: str, name
 
 
 @pytest.mark.promise("N-05", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("text", "name", "shape"),
     [
         ("500ms", "timeout", NUMBER),
@@ -133,7 +133,7 @@ def test_a_unit_that_another_could_replace_has_two_readings(text: str, name: str
 
 
 @pytest.mark.promise("N-05", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("text", "name", "siblings", "value"),
     [
         ("100 USD", "amount", {"currency": "EUR"}, None),

@@ -8,6 +8,7 @@ import pytest
 from rightcall import Gate, Repair
 from rightcall.base.json.marks import NAMES, REPAIRING, RULES, STRATEGIES, used
 from rightcall.types import StrategyName
+from support.every import every
 
 
 def repair(strategy: StrategyName) -> Repair:
@@ -69,7 +70,7 @@ SUBSETS = [subset for size in range(5) for subset in combinations(sorted(REPAIRI
 
 
 @pytest.mark.promise("N-02", "N-15")
-@pytest.mark.parametrize("subset", SUBSETS, ids=lambda subset: "+".join(subset) or "none")
+@every("subset", SUBSETS, ids=lambda subset: "+".join(subset) or "none")
 def test_a_strategy_that_is_off_changes_nothing(subset: tuple[StrategyName, ...]) -> None:
     rules = {"values": {"unit": {"c": "celsius"}}, "aliases": {"place": "city"}}
     gate = Gate(

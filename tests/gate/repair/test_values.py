@@ -7,12 +7,13 @@ import pytest
 from rightcall.base.json.shape import Shape, shape_of
 from rightcall.gate.repair.choices import MOST_ATTEMPTS, Log
 from rightcall.gate.repair.values import fit, parts_of
+from support.every import every
 
 TEXT = shape_of({"type": "string"})
 
 
 @pytest.mark.promise("N-05")
-@pytest.mark.parametrize(
+@every(
     ("text", "parts"),
     [
         ("red, blue", ["red", "blue"]),
@@ -39,7 +40,7 @@ def test_what_separates_is_split(text: str, parts: list[str]) -> None:
 
 
 @pytest.mark.promise("N-05", "N-13")
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "1,200", "1,2;3,4", "Smith, John <j@x.com>", "/data/a,b", "https://x.example/a,b", "a,b.txt", "May 5, 2026",
@@ -58,7 +59,7 @@ def test_two_figures_and_a_comma_may_be_a_fraction_where_fractions_are_allowed()
 
 
 @pytest.mark.promise("N-05", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("given", "fitted"),
     [
         ([1, 2, 3], [1, 2, 3]),

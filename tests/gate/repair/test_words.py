@@ -3,9 +3,10 @@
 import pytest
 
 from rightcall.gate.repair.words import EMPTY_WORDS, GROUPS, joined, opposed, same_meaning, singular, words_of
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "words"),
     [
         ("max_results", ("max", "results")),
@@ -25,7 +26,7 @@ def test_style_is_nothing_but_case_and_separators() -> None:
     assert {joined(name) for name in ("userName", "user_name", "USER-NAME", "User Name")} == {"username"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("word", "form"),
     [
         ("cities", "city"), ("boxes", "box"), ("classes", "class"), ("items", "item"), ("status", "status"),
@@ -37,7 +38,7 @@ def test_one_form_for_singular_and_plural(word: str, form: str) -> None:
 
 
 @pytest.mark.promise("N-06")
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [("city", "location"), ("message", "text"), ("items", "product"), ("start", "begin"), ("lat", "latitude")],
 )
@@ -47,7 +48,7 @@ def test_words_of_one_group_mean_the_same_both_ways(one: str, other: str) -> Non
 
 
 @pytest.mark.promise("N-06", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [("start", "end"), ("min", "max"), ("sender", "recipient"), ("latitude", "longitude"), ("width", "height"),
      ("origin", "destination"), ("first", "last"), ("include", "exclude"), ("enabled", "disabled")],
@@ -65,7 +66,7 @@ def test_the_thesaurus_is_made_of_groups_of_plain_words() -> None:
 
 
 @pytest.mark.promise("N-06", "N-13")
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("max_price", "min_price"), ("old_value", "newValue"), ("from_date", "to_date"), ("source", "destination"),
@@ -78,7 +79,7 @@ def test_contraries_are_known_both_ways(one: str, other: str) -> None:
     assert opposed(other, one)
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other"),
     [
         ("city", "town"), ("max_price", "maximum_price"), ("from_start", "start_from"), ("start", "begin"),

@@ -20,6 +20,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 from support.cli import environment
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -142,7 +143,7 @@ def test_a_record_in_memory_keeps_definitions_for_as_long_as_it_lives() -> None:
     assert remembered_tools(MemoryStore(), "files") == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "said"),
     [
         ('{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"no"}}', "no"),

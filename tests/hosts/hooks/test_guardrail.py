@@ -15,6 +15,7 @@ from rightcall.hosts.hooks.judgement import Hook, Hooks
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remember_tools
+from support.every import every
 
 PACK = '[gate]\npacks = ["guardrail"]\n[policy]\nrepeats = 0\nquarantine = 0\n'
 RULES = """\
@@ -124,7 +125,7 @@ def test_the_same_holds_however_a_batch_is_written(tmp_path: Path, every_tool: b
 
 
 @pytest.mark.promise("G-73", "P-01")
-@pytest.mark.parametrize(
+@every(
     "rule",
     [
         {"policy": {"deny": ["GMAIL_SEND_EMAIL"]}},
@@ -145,8 +146,8 @@ def test_a_batch_runs_no_tool_that_is_denied_alone(rule: dict[str, Any]) -> None
 
 
 @pytest.mark.promise("V-06", "H-04")
-@pytest.mark.parametrize("host", ["wrap", "gateway", "langchain"])
-@pytest.mark.parametrize("rule", [{"packs": ["guardrail"]}, {"tools": {"GMAIL_SEND_EMAIL": {"required": ["body"]}}}])
+@every("host", ["wrap", "gateway", "langchain"])
+@every("rule", [{"packs": ["guardrail"]}, {"tools": {"GMAIL_SEND_EMAIL": {"required": ["body"]}}}])
 def test_rules_of_tools_inside_a_batch_count_where_nobody_lists_those_tools(host: str, rule: dict[str, Any]) -> None:
     space = "" if host == "langchain" else "composio"
     listed = [{"name": "COMPOSIO_MULTI_EXECUTE_TOOL", "inputSchema": {"type": "object", "properties": {"tools": {}}}}]

@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
 from rightcall.hosts.hooks.wires import CLAUDE, CODEX, GEMINI, WrongEvent, builtin_tools, text_of, tool_and_space
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -104,7 +105,7 @@ def test_a_warning_goes_beside_the_call() -> None:
     assert after == {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": HINT}}
 
 
-@pytest.mark.parametrize("call", [("Bash", {}, ""), LACKS, WRONG, ASKED], ids=["denied", "lacks", "wrong", "asked"])
+@every("call", [("Bash", {}, ""), LACKS, WRONG, ASKED], ids=["denied", "lacks", "wrong", "asked"])
 def test_observing_says_nothing(call: tuple[Any, ...]) -> None:
     for wire in (CLAUDE, CODEX, GEMINI):
         assert wire.answer_before(passage(*call, mode="observe")) is None
@@ -155,7 +156,7 @@ def test_codexs_results_say_whether_they_are_errors() -> None:
     assert CODEX.read(event("PostToolUse", **call, tool_response="fine")).ok
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [{}, {"hook_event_name": 3}, event("PreToolUse"), event("BeforeTool"), event("PreToolUse", tool_name=["Read"])],
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.hosts.install.edits import NotReadable, hollow_of, read, with_child, without_child
 from rightcall.hosts.install.places import Wish, hook_handler, is_our_hook, is_passing, words_of
+from support.every import every
 from support.host_settings import as_host
 
 blanks = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", " // c\n", " /* , ] } */ ", "\n\n", "/**/"])
@@ -88,7 +89,7 @@ def _numbers_kept(value: Any) -> Any:
     return ("number", value) if isinstance(value, str) and value.lstrip("-")[:1].isdigit() else value
 
 
-@pytest.mark.parametrize(
+@every(
     ("host", "windows", "expected"),
     [
         ("claude-code", False, {"command": "'/opt/my bin/rightcall' hook claude --mode warn"}),
@@ -112,7 +113,7 @@ def test_a_windows_path_is_recognised_again() -> None:
         assert is_our_hook(host, words_of(handler["command"], handler.get("args")))
 
 
-@pytest.mark.parametrize(
+@every(
     "command",
     [
         "rightcall check x y",
@@ -134,7 +135,7 @@ def test_a_program_in_a_cache_is_noticed() -> None:
 
 
 @pytest.mark.promise("H-08")
-@pytest.mark.parametrize(
+@every(
     ("text", "at", "left"),
     [
         ('{"a": 1, "b": 2, "c": 3}', 0, '{"b": 2, "c": 3}'),

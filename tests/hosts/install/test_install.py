@@ -15,6 +15,7 @@ from rightcall.hosts.install import places, plans
 from rightcall.hosts.install.places import HOSTS, Wish, settings_file
 from rightcall.hosts.install.plans import hold_lock, install, planned_install, read_manifest
 from support.cli import Runner, Terminal
+from support.every import every
 from support.host_settings import as_host, our_commands
 
 MINE = b'{\n  "model": "x", // mine\n}\n'
@@ -421,7 +422,7 @@ def test_what_is_installed_elsewhere_too_is_told_of_and_removed_on_request(home:
     assert list((home / "work").iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("host", "platform", "expected"),
     [
         ("claude-desktop", "darwin", "/h/Library/Application Support/Claude/claude_desktop_config.json"),

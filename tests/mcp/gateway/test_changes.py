@@ -10,6 +10,7 @@ from rightcall.mcp.gateway import joining
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.session import ServerGone
+from support.every import every
 from support.gateways import META, TOOL, Answer, ScriptedLink, Site, call, gateway_of, old_server, policy, run
 
 LISTS = {
@@ -63,8 +64,8 @@ class Listening:
 
 
 @pytest.mark.promise("H-51")
-@pytest.mark.parametrize("server", [old_server, new_server])
-@pytest.mark.parametrize("method", LISTS)
+@every("server", [old_server, new_server])
+@every("method", LISTS)
 def test_a_change_that_a_server_tells_of_is_told_at_once_also_where_nothing_seems_different(
     method: str, server: Any
 ) -> None:

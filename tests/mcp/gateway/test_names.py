@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rightcall.executor.toolbox import full_name
 from rightcall.mcp.gateway.names import server_name, wire_names
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-04")
 
@@ -31,7 +32,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("command", "name"), NAMES.items())
+@every(("command", "name"), NAMES.items())
 def test_a_server_is_named_by_its_command(command: str, name: str) -> None:
     assert server_name(command.split()) == name
 

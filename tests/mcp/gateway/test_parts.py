@@ -18,6 +18,7 @@ from rightcall.mcp.serving import Client
 from rightcall.mcp.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
+from support.every import every
 from support.gateways import TOOL, Absent, ScriptedLink, old_server, opening
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
@@ -48,7 +49,7 @@ def test_tools_of_two_servers_have_names_of_their_own_and_other_spellings_are_fo
     assert table.put("a", [raw(name="read_file", own=2), raw(name="x")])
 
 
-@pytest.mark.parametrize(
+@every(
     ("uri", "template", "fit"),
     [
         ("file:///a/b", "file:///{+path}", True),

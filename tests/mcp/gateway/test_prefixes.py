@@ -22,6 +22,7 @@ from rightcall.policy.watch import load_policy
 from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, write_trusted
+from support.every import every
 from support.gateways import Absent, ScriptedLink, gateway_of, old_server, once, opening, text_of
 
 pytestmark = pytest.mark.promise("H-70", "H-71", "H-04")
@@ -256,14 +257,12 @@ def test_another_prefix_in_the_policy_is_followed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    ("prefix", "listed"), [("fs", "fs_read"), ("fs_", "fs_read"), ("fs-", "fs-read"), ("", "read")]
-)
+@every(("prefix", "listed"), [("fs", "fs_read"), ("fs_", "fs_read"), ("fs-", "fs-read"), ("", "read")])
 def test_what_stands_before_a_name(prefix: str, listed: str) -> None:
     assert name_tools([("files", "read")], {"files": prefix}).names == {listed: ("files", "read")}
 
 
-@pytest.mark.parametrize("prefix", ["a/b", "ä", " ", "_x", "x" * 41, 3, ["x"]])
+@every("prefix", ["a/b", "ä", " ", "_x", "x" * 41, 3, ["x"]])
 def test_a_prefix_is_made_of_letters_digits_and_two_signs(prefix: Any) -> None:
     with pytest.raises(PolicyError, match="prefix"):
         load_policy({"servers": {"a": {"command": ["a"], "prefix": prefix}}})

@@ -12,6 +12,7 @@ from rightcall.executor.door import Door
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.links import open_link
 from rightcall.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, one_line
+from support.every import every
 from support.gateways import POLICY, ScriptedLink, asked, gateway_of, greeted, line_asked, old_server, once, text_of
 
 pytestmark = pytest.mark.promise("H-04", "X-07")
@@ -34,8 +35,8 @@ def answers(ask: Any) -> Any:
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
-@pytest.mark.parametrize("modern", [True, False])
+@every("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+@every("modern", [True, False])
 def test_a_cursor_that_nobody_gave_is_refused(method: str, *, modern: bool) -> None:
     async def ask(gateway: Any) -> Any:
         return await (
@@ -52,7 +53,7 @@ def test_no_cursor_is_the_first_page() -> None:
     assert [tool["name"] for tool in answers(ask)["tools"]] == ["a_echo"]
 
 
-@pytest.mark.parametrize("id", [b"null", b"true", b"{}", b"[1]"])
+@every("id", [b"null", b"true", b"{}", b"[1]"])
 def test_a_request_under_an_id_that_no_response_could_carry_is_refused(id: bytes) -> None:
     async def ask(gateway: Any) -> Any:
         return await line_asked(await greeted(gateway), b'{"jsonrpc": "2.0", "id": %b, "method": "tools/list"}' % id)

@@ -10,6 +10,7 @@ from msgspec import Raw, json
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client
 from rightcall.record.tables import read_call
+from support.every import every
 from support.gateways import (
     NEW,
     Raws,
@@ -216,7 +217,7 @@ def test_a_right_call_within_keeps_the_bytes_of_its_arguments() -> None:
     assert b'{"n":1.10, "text":"x"}' in asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@every(
     ("inner", "told", "is_recorded"),
     [
         (b'{"name": "notes_translate", "name": "notes_send_mail", "arguments": {"text": "x"}}', "twice", False),

@@ -12,6 +12,7 @@ from msgspec import json
 from rightcall.mcp.gateway import tasks
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
+from support.every import every
 from support.gateways import (
     NEW,
     TOOL,
@@ -110,7 +111,7 @@ def test_a_task_of_2025_is_asked_for_followed_and_recorded_when_its_result_has_c
     assert ended == [("success", "done")]
 
 
-@pytest.mark.parametrize(
+@every(
     ("told", "status", "words"),
     [
         ({"status": "completed", "result": RESULT}, "success", "done"),
@@ -144,8 +145,8 @@ def test_a_task_of_2026_is_the_servers_to_begin_and_is_recorded_by_its_end(
     assert recorded == [(status, words)]
 
 
-@pytest.mark.parametrize("era", ["old", "new"])
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/result", "tasks/update"])
+@every("era", ["old", "new"])
+@every("method", ["tasks/get", "tasks/cancel", "tasks/result", "tasks/update"])
 def test_a_task_is_unknown_to_every_other_caller(era: str, method: str) -> None:
     link = ScriptedLink(TaskServer(era))
 
@@ -270,7 +271,7 @@ async def _closed(client: Client, link: ScriptedLink, gateway: Any) -> None:
     await gateway.aclose()
 
 
-@pytest.mark.parametrize(
+@every(
     ("how", "words"),
     [
         (_cancelled, "The client cancelled the task."),

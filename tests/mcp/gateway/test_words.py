@@ -20,6 +20,7 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Backlog, Recording
+from support.every import every
 from support.gateways import (
     TOOL,
     ScriptedLink,
@@ -124,7 +125,7 @@ def test_a_tool_that_no_server_has_is_refused_and_no_question_whatever_is_allowe
     assert (len(refused), begun, list(waiting)) == (1, [], [])
 
 
-@pytest.mark.parametrize("answered", ["foo", 7, [], [{}]])
+@every("answered", ["foo", 7, [], [{}]])
 def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_failed(answered: Any) -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:
         return answered if method == "tools/call" else old_server(method, params)
@@ -232,7 +233,7 @@ def shelf(scheme: str, code: int) -> Callable[[str, dict[str, Any]], Any]:
 
 
 @pytest.mark.promise("H-34")
-@pytest.mark.parametrize(
+@every(
     ("uri", "code", "who"),
     [
         ("b://nothing", -32602, "b"),
@@ -255,7 +256,7 @@ def test_a_resource_that_nobody_has_is_refused_in_the_words_of_the_likeliest_ser
 
 
 @pytest.mark.promise("H-34")
-@pytest.mark.parametrize(
+@every(
     ("method", "params"),
     [
         ("resources/list", {}),

@@ -7,6 +7,7 @@ import pytest
 from rightcall.executor.door import Door
 from rightcall.mcp.approvals import KEY, MOST_TEXT, Approver, read_answer
 from rightcall.mcp.messages import CAPABILITIES_KEY
+from support.every import every
 from support.wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
@@ -300,7 +301,7 @@ def test_where_no_answer_can_be_given_anywhere_the_model_is_told_so() -> None:
         assert "approvals approve" not in wrapped.refusal
 
 
-@pytest.mark.parametrize("response", [None, 5, [], {}, {"action": 3}, {"content": {"ok": True}}])
+@every("response", [None, 5, [], {}, {"action": 3}, {"content": {"ok": True}}])
 def test_what_is_no_answer_says_nothing(response: Any) -> None:
     assert read_answer(response) is None
 

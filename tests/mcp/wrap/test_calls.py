@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from rightcall.executor.door import Door
+from support.every import every
 from support.wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("H-04")
@@ -261,7 +262,7 @@ SMUGGLED = [
 
 
 @pytest.mark.promise("P-01")
-@pytest.mark.parametrize("sent", SMUGGLED)
+@every("sent", SMUGGLED)
 def test_a_denied_call_does_not_slip_through_in_another_spelling(sent: bytes) -> None:
     with Door.open("wrap", {"policy": {"deny": ["delete_file"]}}) as door:
         wrapped = Wrapped(door)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.mcp.wrap.process import CHUNK, Output, id_of, parts
+from support.every import every
 
 pytestmark = pytest.mark.promise("X-07")
 
@@ -85,7 +86,7 @@ def test_a_closed_output_writes_no_more_whatever_its_number_means_by_now() -> No
             os.read(source, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("head", "tail", "found"),
     [
         (b'{"jsonrpc":"2.0","id":3,"result":{', b"", 3),

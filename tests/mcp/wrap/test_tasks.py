@@ -11,6 +11,7 @@ from msgspec import Raw
 from rightcall.executor.door import Door
 from rightcall.mcp.messages import CAPABILITIES_KEY, LONGEST, created_by
 from rightcall.mcp.wrap import calls
+from support.every import every
 from support.wrapping import MODERN, Wrapped, call, line, result
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
@@ -142,7 +143,7 @@ def test_a_task_after_a_question_is_still_one(recorded: Wrapped) -> None:
     assert ends(recorded) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("ttl", "seconds"),
     [
         ("1500", 1.5), ("0", 0.0), ("9" * 401, LONGEST), ("9" * 30, LONGEST), ("-1", LONGEST), ("true", LONGEST),

@@ -7,11 +7,12 @@ import pytest
 
 from rightcall.policy.commands.wrappers import EditorCommands, read_editor
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         ("w a.txt", EditorCommands(writes=("a.txt",))),
@@ -39,7 +40,7 @@ def test_commands_of_an_editor_are_followed(text: str, found: EditorCommands) ->
     assert read_editor(text) == found
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "found"),
     [
         ("w!git push", EditorCommands(codes=("git push",))),
@@ -81,7 +82,7 @@ def test_what_an_editor_reads_from_its_input_is_judged_like_its_options(tmp_path
         desk.door.close()
 
 
-@pytest.mark.parametrize("text", ["/" * 99_000, "g/a" * 30_000, "1," * 40_000, "silent " * 14_000, "w|" * 40_000,
+@every("text", ["/" * 99_000, "g/a" * 30_000, "1," * 40_000, "silent " * 14_000, "w|" * 40_000,
                                   "?x" * 40_000, "s/\\" * 30_000])  # fmt: skip
 def test_hostile_commands_take_no_longer_than_their_length(text: str) -> None:
     started = process_time()

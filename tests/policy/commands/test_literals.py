@@ -8,11 +8,12 @@ import pytest
 from rightcall.policy.commands.literals import hides_name, join_literals
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
 
-@pytest.mark.parametrize(
+@every(
     ("program", "code", "whole"),
     [
         ("node", """read("a" + 'b' + `c`)""", "read('abc')"),
@@ -122,7 +123,7 @@ def test_a_name_that_code_makes_is_judged_and_one_that_it_hides_asks(tmp_path: P
         desk.door.close()
 
 
-@pytest.mark.parametrize(
+@every(
     "code",
     ["'a'+" * 4_000 + "'a'", "`${" * 6_000, '"#{' * 6_000, "['a'].join(" * 1_800, "x='a';" * 3_000, "'a'+b+" * 2_500,
      "chr(97)." * 2_400, "'" + "\\" * 19_000, "join('a'," * 2_000, "'a'.replace('a','aa')" + ".replace('a','aa')" * 900,

@@ -7,6 +7,7 @@ import pytest
 from rightcall.policy.commands.runs import only_looks, options_of, value_of
 from rightcall.policy.commands.words import Word
 from support.command_lines import Desk
+from support.every import every
 
 
 def _words(line: str) -> list[Word]:
@@ -14,7 +15,7 @@ def _words(line: str) -> list[Word]:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize(
+@every(
     ("program", "line", "names", "value"),
     [
         ("curl", "-sX POST https://a.example", ("-X", "--request"), "POST"),
@@ -41,7 +42,7 @@ def test_the_value_of_an_option_is_no_option() -> None:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize(
+@every(
     ("line", "looks"),
     [
         ("git push --dry-run", True),

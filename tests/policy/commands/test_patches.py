@@ -7,13 +7,14 @@ import pytest
 
 from rightcall.policy.commands.git import paths_in_patch
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-03")
 
 ENVELOPE = "*** Begin Patch\n{}\n*** End Patch"
 
 
-@pytest.mark.parametrize(
+@every(
     ("patch", "paths"),
     [
         (ENVELOPE.format("*** Add File: a b.py\n+x"), ["a b.py"]),
@@ -51,7 +52,7 @@ def test_a_path_may_lose_any_number_of_its_folders() -> None:
     assert "f" in paths_in_patch(f"--- {'a/' * 500}f\n@@ -1 +1 @@", endings=True)
 
 
-@pytest.mark.parametrize(
+@every(
     "patch",
     ['diff --git "' + '\\"' * 100_000, "diff --git " + '"\\' * 100_000, "--- " + " 2020-01-0" * 20_000,
      "*** " + " " * 100_000 + "x", "+++ x" + " " * 100_000 + "y\n@@ ", "--- a\n+++ b\n" * 20_000,

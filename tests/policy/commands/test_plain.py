@@ -9,6 +9,7 @@ from rightcall.policy.commands.judge import Judge
 from rightcall.policy.commands.judgement import _FILES, _GIT, _GIT_OPTIONS, _WHOLE, judge_command, plain_paths
 from rightcall.policy.commands.places import Place, SeenPath
 from support.command_lines import rows
+from support.every import every
 
 PLACES = [Place("/home/me/code", "/home/me", (folder,)) for folder in ("/home/me/code", "/home/me/code/src")]
 WORDS = (
@@ -62,7 +63,7 @@ def test_rules_of_the_policy_are_asked_about_plain_lines_too() -> None:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize(
+@every(
     "folder",
     ["/etc/x", "/home/me/.aws/x", "/root/x", "/home/me/secrets/x", "/home/me/.config/gcloud", "/var/lib/docker/x"],
 )

@@ -234,7 +234,7 @@ def test_no_option_of_find_hides_where_it_begins(desk: Desk, options: str, rest:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize(
+@every(
     ("line", "answer"),
     [
         ("fzf --bind 'enter:execute(rm -rf /)'", "deny"),

@@ -11,6 +11,7 @@ from rightcall.policy.commands.patterns import compiled
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.words import read_lists
 from support.command_lines import Desk, rows
+from support.every import every
 
 HARMLESS_ASKED = 0.05
 some_and_all = pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
@@ -127,7 +128,7 @@ def test_an_address_means_the_same_in_a_command_and_as_an_argument(desk: Desk) -
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize("folder", ["opt/app", "srv/site", "root/app", "tmp/try"])
+@every("folder", ["opt/app", "srv/site", "root/app", "tmp/try"])
 def test_a_project_in_a_folder_of_the_system_is_a_project(folder: str) -> None:
     place = Place(f"/{folder}", "/home/me", (f"/{folder}",))
     lines = {"echo hi > notes.txt": [], "rm notes.txt": ["ask"], "rm -rf build": [], "echo hi > /etc/hosts": ["ask"]}

@@ -10,11 +10,12 @@ from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.windows import EMPTIES, HIDES, read_windows
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-16")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "commands"),
     [
         ("[IO.File]::ReadAllText('a', 'utf8')", [["get-content", "a", "utf8"]]),

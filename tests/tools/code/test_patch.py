@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.patch import DiffReader, Garbled, Room, View, read_changes
+from support.every import every
 from support.repositories import Made, applied, ask_diff, made
 
 PIECES = (
@@ -108,7 +109,7 @@ PATCH = b"diff --git a/a b/a\nindex 1..2 100644\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 
 
 
 @pytest.mark.promise("C-04")
-@pytest.mark.parametrize("end", range(len(RAW), len(RAW + PATCH)))
+@every("end", range(len(RAW), len(RAW + PATCH)))
 def test_wherever_a_patch_is_cut_whole_lines_are_kept_and_the_cut_is_told(end: int, tmp_path: Path) -> None:
     whole = RAW + PATCH
     changes = read_changes(DiffReader(whole[:end], whole=False), View(Sight(tmp_path), ""), Room(1000))
@@ -120,14 +121,14 @@ def test_wherever_a_patch_is_cut_whole_lines_are_kept_and_the_cut_is_told(end: i
 
 
 @pytest.mark.promise("C-04")
-@pytest.mark.parametrize("end", range(1, len(RAW)))
+@every("end", range(1, len(RAW)))
 def test_an_answer_that_is_cut_before_its_sums_are_whole_is_none(end: int, tmp_path: Path) -> None:
     with pytest.raises(Garbled):
         read_changes(DiffReader(RAW[:end], whole=False), View(Sight(tmp_path), ""), Room(1000))
 
 
 @pytest.mark.promise("C-04")
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         PATCH.replace(b" z", b"?z"),

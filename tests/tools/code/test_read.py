@@ -19,6 +19,7 @@ from rightcall.executor.messages import trim
 from rightcall.executor.views import READ
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.read import TOOL, ReadArguments, decode_text, tool
+from support.every import every
 
 MOST_BYTES = CodeSettings().largest_file
 
@@ -418,7 +419,7 @@ def test_the_structure_can_come_with_every_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("C-01")
-@pytest.mark.parametrize(
+@every(
     ("data", "expected"),
     [
         (b"", ("", "utf-8")),

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from cases import Case, cases, table
 from rightcall.tools.code import structure as structure_module
 from rightcall.tools.code.structure import GRAMMARS, MOST_ENTRIES, structure_of
+from support.every import every
 
 Outline = dict[str, Any]
 
@@ -32,7 +33,7 @@ def _line(part: dict[str, Any]) -> str:
     return " ".join(filter(None, words)) + (f": {methods}" if methods else "")
 
 
-@pytest.mark.parametrize("case", table("code_structure.jsonl"))
+@every("case", table("code_structure.jsonl"))
 def test_a_file_has_its_imports_classes_functions_and_exports_with_their_lines(case: Case) -> None:
     assert outlined(case["text"], case["path"]) == case["expected"]
 
@@ -53,8 +54,8 @@ def test_a_part_tells_where_it_ends() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "def", "class (:::", "é" * 100, "\x00\x01", "def f(\n" * 50])
-@pytest.mark.parametrize("path", ["a.py", "a.js", "a.rs"])
+@every("text", ["", "\n", "\ufeff", "def", "class (:::", "é" * 100, "\x00\x01", "def f(\n" * 50])
+@every("path", ["a.py", "a.js", "a.rs"])
 def test_broken_text_has_some_structure_or_none_and_is_no_error(text: str, path: str) -> None:
     structure, note = structure_of(text, path)
     assert (structure is None) == (note is not None)

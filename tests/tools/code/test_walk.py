@@ -9,6 +9,7 @@ import pytest
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.listing import Place, walk
+from support.every import every
 
 
 def tree(root: Path, *paths: str) -> None:
@@ -153,7 +154,7 @@ def test_a_place_knows_its_depth() -> None:
 
 
 @pytest.mark.promise("P-03")
-@pytest.mark.parametrize(
+@every(
     "folder",
     [
         "",
@@ -170,7 +171,7 @@ def test_a_place_knows_its_depth() -> None:
         "d/" * 2040,
     ],
 )
-@pytest.mark.parametrize("deny", [(), ("src/app.py",), ("**/*.md",)])
+@every("deny", [(), ("src/app.py",), ("**/*.md",)])
 def test_many_names_are_judged_as_each_of_them(folder: str, deny: tuple[str, ...]) -> None:
     rules = PathRules(deny=deny)
     plain = [

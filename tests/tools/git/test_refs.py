@@ -64,7 +64,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("refs"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("ref", "which"),
     [
         ("HEAD", "last"), ("@", "last"), ("main", "last"), ("heads/main", "last"), ("refs/heads/main", "last"),
@@ -206,7 +206,7 @@ def test_histories_without_a_common_past_say_so(world: World) -> None:
         spanned(world, f"HEAD...{orphan}")
 
 
-@pytest.mark.parametrize(
+@every(
     "base",
     [
         "..",
@@ -239,7 +239,7 @@ def test_a_path_in_a_commit_limits_what_is_compared(world: World) -> None:
         spanned(world, "v1.0:a.py", "HEAD:b.py")
 
 
-@pytest.mark.parametrize(
+@every(
     "base",
     [
         "HEAD:.env", "HEAD:./.env", "HEAD:a/../.env", "HEAD:.ENV", "HEAD:x/.env", "HEAD:.git/config", "HEAD:../x",

@@ -11,6 +11,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import Repository, repository_for
 from rightcall.tools.git.run import failure_of, history_state, output_of, run_git
 from rightcall.tools.process import Finished
+from support.every import every
 from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
@@ -65,7 +66,7 @@ def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
     assert looked.late or looked.out.endswith(b" missing\n")
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "means"),
     [
         (b"fatal: bad revision 'TOP-SECRET'", "No such commit"),

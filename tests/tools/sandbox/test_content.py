@@ -13,6 +13,7 @@ from msgspec.json import encode
 
 from rightcall.tools.sandbox.charts import png_size
 from rightcall.tools.sandbox.program import MOST_IMAGE, MOST_TEXT, File, bytes_taken, look_into, name_only
+from support.every import every
 
 ROOM = 500_000
 DC = "http://purl.org/dc/elements/1.1/"
@@ -39,7 +40,7 @@ def test_a_text_without_an_ending_is_plain_text() -> None:
     assert (found.type, found.media_type) == ("text", "text/plain")
 
 
-@pytest.mark.parametrize("content", [b"a\0b", b"\xff\xfe\x00", b"caf\xe9", b"ha\xc3"])
+@every("content", [b"a\0b", b"\xff\xfe\x00", b"caf\xe9", b"ha\xc3"])
 def test_what_is_no_text_is_only_named(content: bytes) -> None:
     found = look_into("x.txt", content, ROOM)
     assert (found.type, found.text, found.size) == ("binary", None, len(content))
@@ -77,7 +78,7 @@ def test_a_json_list_of_objects_is_a_table() -> None:
     assert found.text == "a     b       c\n1     [1, 2]\nnull          x\\u000ay"
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "[1, 2]", '[{"a": 1}, 2]', '[{"a": 1}', "[" * 100_000, "nonsense"])
+@every("text", ["{}", "[]", "[1, 2]", '[{"a": 1}, 2]', '[{"a": 1}', "[" * 100_000, "nonsense"])
 def test_other_json_is_text(text: str) -> None:
     assert look_into("a.json", text.encode(), ROOM).type == "text"
 
@@ -91,7 +92,7 @@ def test_of_a_large_table_the_first_rows_and_columns_are_shown() -> None:
     assert lines[-1] == "… (980 more rows)"
 
 
-@pytest.mark.parametrize("content", [b"x" * 4_000_000, b"," * 4_000_000, b'"' + b"\n" * 1_000_000, b"\n" * 100_000])
+@every("content", [b"x" * 4_000_000, b"," * 4_000_000, b'"' + b"\n" * 1_000_000, b"\n" * 100_000])
 def test_a_hostile_table_is_shown_in_bounds(content: bytes) -> None:
     found = look_into("a.csv", content, ROOM)
     assert bytes_taken(found) < 200_000
@@ -128,7 +129,7 @@ def test_a_picture_that_is_too_large_is_only_described(content: bytes) -> None:
     assert (found.type, found.data, found.truncated) == ("image", None, True)
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         b"\x89PNG\r\n\x1a\n",

@@ -7,9 +7,10 @@ import pytest
 
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox.conversation import file_name, job_for, language_of
+from support.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "language"),
     [
         ("a.py", "python"),
@@ -24,7 +25,7 @@ def test_a_language_is_known_by_a_files_ending(path: str, language: str | None) 
     assert language_of(path) == language
 
 
-@pytest.mark.parametrize(
+@every(
     ("code", "name"),
     [
         ("console.log(1)", "main.js"),

@@ -13,12 +13,13 @@ from rightcall.tools.sandbox import conversation, sandbox
 from rightcall.tools.sandbox.conversation import Job, NoSandbox
 from rightcall.tools.sandbox.inside import kernel
 from rightcall.tools.sandbox.sandbox import Finding, Sandbox, machine, refusal
+from support.every import every
 
 WELL = '{"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}'
 
 
 @pytest.mark.promise("X-06")
-@pytest.mark.parametrize(
+@every(
     ("said", "why"),
     [
         (WELL, ""),

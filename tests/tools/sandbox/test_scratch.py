@@ -23,6 +23,7 @@ from rightcall.tools.sandbox.scratch import (
     put,
     read,
 )
+from support.every import every
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def names(found: Listing) -> list[str]:
     return [entry.path for entry in found.files]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "why"),
     [
         ("", "must be a plain path"),

@@ -9,6 +9,7 @@ import pytest
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.merge import merge_plan
 from support.desks import Checks, Project
+from support.every import every
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
 
@@ -94,7 +95,7 @@ def intended(project: Project) -> None:
 
 
 @pytest.mark.promise("W-04", "W-05")
-@pytest.mark.parametrize(
+@every(
     ("work", "named"),
     [
         (dirty, "app.py"),

@@ -13,6 +13,7 @@ from rightcall.tools.write.merge import run_checks, why_red
 from rightcall.tools.write.plumbing import Writer
 from rightcall.tools.write.pulls import CheckRun
 from support.desks import Checks, Project
+from support.every import every
 
 
 def checked(project: Project, checks: Checks, command: tuple[str, ...]) -> CheckRun:
@@ -134,7 +135,7 @@ def test_where_somebody_else_works_in_the_folder_it_lies_where_they_can_go_and_i
     assert kept.exists()  # no name that we give
 
 
-@pytest.mark.parametrize(
+@every(
     ("run", "told"),
     [
         ({"exit": 1}, "The check (make test) ended with exit status 1 after 2 s"),

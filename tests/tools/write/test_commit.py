@@ -14,6 +14,7 @@ from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.commit import cleaned_message
 from support.desks import Place, delete, everything, insert, modify, place
+from support.every import every
 from support.repositories import Made
 
 pytestmark = pytest.mark.promise("W-02")
@@ -140,7 +141,7 @@ def test_a_commit_is_of_what_was_shown_or_not_at_all(here: Place) -> None:
         here.call("code/commit", message="x", expected=told)
 
 
-@pytest.mark.parametrize(
+@every(
     ("message", "says"),
     [("", "it is empty"), (" \n\0\n", "it is empty"), ("x" * 20_001, "at most 20,000"), ("\ud800", "half a character")],
 )

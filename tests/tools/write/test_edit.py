@@ -11,6 +11,7 @@ from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.edit import Operation, edit_on_branch
 from support.desks import Place, delete, insert, modify, place
+from support.every import every
 from support.repositories import Made
 
 pytestmark = pytest.mark.promise("W-05")
@@ -93,7 +94,7 @@ def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Pl
     assert said[4].startswith(f"On the branch fix at {commit[:12]}")
 
 
-@pytest.mark.parametrize(
+@every(
     ("operation", "says"),
     [
         (modify("none.py", "x"), r"operations\[1\]\.path: no such file on the branch: none.py; type insert makes"),

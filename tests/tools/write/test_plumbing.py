@@ -11,6 +11,7 @@ from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved, RefStep
 from rightcall.tools.write.plumbing import Writer, author_of, check_name, guard_name
 from rightcall.tools.write.refs import in_the_way
+from support.every import every
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("W-02")
@@ -156,7 +157,7 @@ def test_no_bad_name_becomes_a_branch(repository: Made) -> None:
             check_name(git, name)
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "main",

@@ -12,6 +12,7 @@ from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.commit import OPEN_WORK, OpenArguments, close_pull, open_pull
 from rightcall.tools.write.pulls import PullRecord, Remark, all_pulls, pull_id, pull_of, with_remark
 from support.desks import Project
+from support.every import every
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_opening_and_closing_can_be_undone(project: Project) -> None:
         project.record()
 
 
-@pytest.mark.parametrize("given", ["", "x", "-1", "0", 0, -3, "1e9", "9" * 30, 10**30, "1/../2", "١"])
+@every("given", ["", "x", "-1", "0", 0, -3, "1e9", "9" * 30, 10**30, "1/../2", "١"])
 def test_what_is_no_number_names_no_pull_request(given: str | int) -> None:
     with pytest.raises(ToolFailure, match="is not a pull request"):
         pull_id(given)

@@ -298,6 +298,8 @@ def _says_anything(host: str, port: int) -> bool:
 class PostgresStore:
     """A `Store`. Opening makes the tables where there are none; raises StoreError when the server cannot be used."""
 
+    is_remote = True
+
     def __init__(
         self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0,
         silent_seconds: float = _SILENT_SECONDS, label: str = "", keep: int = 0,
