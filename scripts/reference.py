@@ -373,6 +373,7 @@ VARIABLES = {
     "LOCALAPPDATA": "Where state is kept on Windows.",
     "OTEL_EXPORTER_OTLP_PROTOCOL": "How telemetry is sent, `http/protobuf` or `grpc`; it follows the other `OTEL_*` "
     "variables too: [telemetry](../operate/telemetry.md).",
+    "PGSERVICE": "Names the server of a PostgreSQL store, whose certificate is verified.",
     "OTEL_RESOURCE_ATTRIBUTES": "May name the service in telemetry; else `rightcall`.",
 }
 READ = re.compile(

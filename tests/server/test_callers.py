@@ -335,7 +335,7 @@ def test_while_the_store_cannot_be_read_no_token_of_it_counts_and_it_is_left_alo
     digest = digest_of(store.transact(lambda tables: make_token(tables, TokenRequest("ada", "ann")))[1].encode())
 
     class Counted:
-        clock = store.clock
+        clock, is_remote = store.clock, False
 
         def look(self, work: Any) -> Any:
             looks.append("look")

@@ -419,6 +419,7 @@ def test_an_event_loop_waits_a_moment_for_a_store_and_goes_on_meanwhile(monkeypa
     monkeypatch.setattr(noting, "_LOOKING", 0.0)
     store, gate = Faulty(), threading.Event()
     look = store.look
+    store.is_remote = True
 
     def stuck(work: Callable[[Tables], Any]) -> Any:
         gate.wait(60)
