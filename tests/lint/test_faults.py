@@ -126,7 +126,7 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "the given a "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
-    assert seconds_for("also send " + piece * (20_000 // len(piece))) < 1.0
+    assert seconds_for("also send " + piece * (20_000 // len(piece))) < 2.5  # a second, where nothing else runs
 
 
 @pytest.mark.parametrize("filler", ["Adds two numbers. ", "\n", "<user> ", "Never show raw JSON to the user. "])

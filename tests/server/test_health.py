@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -183,7 +183,9 @@ def test_a_store_that_hangs_stops_no_answer_and_the_server_says_that_it_is_not_r
     ):
         upstream.play([Answer([Text("Hi")]) for _ in range(4)])
         recording = Recording(store, policy, owned=False)
-        endpoint = Endpoint(SharedGateway(Door.open("gateway", policy, strict=True, store=store), pytest.fail))
+        endpoint = Endpoint(
+            SharedGateway(Door.open("gateway", policy, strict=True, store=store), cast("Any", pytest.fail))
+        )
         access = Access(None, bound_to="127.0.0.1")
         service = assemble(upstream.address, policy, Options(), access, Parts(recording, mcp=endpoint))
         with running(service.app) as (host, port):

@@ -70,7 +70,7 @@ class Faulty:
             self.inner.clock, self.inner.look, self.inner.key, self.inner.later
         )  # fmt: skip
         self.atransact, self.next_answer = self.inner.atransact, self.inner.next_answer
-        self.closed = False
+        self.closed = self.is_remote = False
 
     def transact(self, work: Callable[[Tables], Any]) -> Any:
         self.tried.release()

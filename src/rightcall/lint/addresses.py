@@ -35,7 +35,7 @@ _OTHERWISE: Final = re.compile(
     r"substring|contain\w*|filter\w*|search\w*|match\w*|look ?up|empty|blank|null|usually|typically|namespace|jdbc|"
     r"(?:should|must) be https?|"
     r"bare|localhost|file|paths?|git|repo\w*|clone|ssh|base|data:|connection|database|endpoint|username|"
-    r"alias|identifier|ids?)\b|/\s?(?:name|id|path)\b|<[^>\s]+>|[{*]",
+    r"alias|identifier|ids?)\b|/\s?(?:name|id|path)\b|\b(?!https?:)[a-z][a-z0-9]{1,7}://|<[^>\s]+>|[{*]",
     re.IGNORECASE,
 )
 """The value may be something else, or several addresses, or a part of one."""

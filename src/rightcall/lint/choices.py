@@ -459,7 +459,7 @@ _OTHERS: Final = re.compile(
     r"\b(?:custom|(?<!no )(?<!not use )(?<!any )(?:any other|others?)\b(?![^.\n]{0,40}\b(?:reject|refus|invalid|error|"
     r"fail|forbidden|illegal|not (?:accepted|allowed|supported|valid|permitted)))|also accepts?|and so on|"
     r"case[- ]insensitive|"
-    r"append(?:ing|ed|s)?|prefix(?:ed|ing)?|suffix(?:ed|ing)?|"
+    r"(?:full|complete|entire|whole|live|current) list|append(?:ing|ed|s)?|prefix(?:ed|ing)?|suffix(?:ed|ing)?|"
     r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,

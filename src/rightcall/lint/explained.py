@@ -154,6 +154,8 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     around = [texts.get(argument.path[:length], "") for length in range(len(argument.path))]
     if argument.depth and {*argument.siblings} in _PAIRS_OF_MAP and any(around):
         return True  # `key` and `value` of `Variables to set`
+    if argument.depth and any(around) and any({name.lower()} < pair <= {*argument.siblings} for pair in _ENDS):
+        return True  # `from` and `to` of `What is renamed`
     last = words_of(name.rstrip("0123456789_"))[-1:]
     if (
         argument.depth
@@ -235,6 +237,7 @@ _PLAIN: Final = word_set(
     "year month day hour minute second latitude longitude lat lng lon top right bottom left width height x y z"
 )
 """Names inside an object that need no text."""
+_ENDS: Final = ({"from", "to"}, {"old", "new"}, {"start", "end"}, {"min", "max"})
 _PAIRS_OF_MAP: Final = ({"key", "value"}, {"name", "value"})
 _OF_ADDRESS: Final = word_set("street city town state province region zip postal postcode code country county line 1 2")
 _ADDRESS: Final = re.compile(r"\baddress\b", re.IGNORECASE)

@@ -121,6 +121,20 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
+    elif destructive is True and (reads := _TELLS_READS.match(tool.description)) and not _tells_change(tool, words):
+        yield Hit(
+            "RC805",
+            f"`destructiveHint` is true, and the description only says {quote_text(reads[0].strip())}",
+            "say what it changes, or set `readOnlyHint` to true",
+            (*place, "destructiveHint"),
+        )
+
+
+def _tells_change(tool: ToolView, words: tuple[str, ...]) -> bool:
+    """Whether name or text has a word for a change, or for what may do anything."""
+    acts = tuple(_CHANGES | _FIRST | _ANY)
+    told = (*words, *words_of(tool.description[:2_000]))
+    return any(word.startswith(acts) for word in told) or _SAYS_ANY.search(tool.description) is not None
 
 
 _AGAIN: Final = re.compile(

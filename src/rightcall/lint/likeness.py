@@ -243,7 +243,12 @@ def _one_letter_apart(left: str, right: str) -> bool:
     if len(pairs) != 1 or min(map(len, pairs[0])) < 4 or any(letter.isdigit() for word in pairs[0] for letter in word):
         return False
     one, other = pairs[0]
-    if is_word(one) == is_word(other) or one[0] != other[0]:
+    if one[0] != other[0]:
+        return False
+    short, long = sorted((one, other), key=len)
+    if any(long[at] == long[at - 1] and long[:at] + long[at + 1 :] == short for at in range(1, len(long))):
+        return not (is_word(one) and is_word(other))  # `tarif` and `tariff`
+    if is_word(one) == is_word(other):
         return False
     from rapidfuzz.distance import OSA  # late: only names that may be slips pay for it
 
@@ -282,7 +287,8 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
             "value", "input", "string", "field",
         )  # fmt: skip
         empty = unnamed or (_EMPTY.fullmatch(name.lower()) is not None and not (name == "bar" and described))
-        if empty or (not described and not lone and not inside and not argument.schema.get("enum")):
+        valued = isinstance(argument.part.get("default"), str) and argument.part["default"] != ""
+        if empty or (not described and not valued and not lone and not inside and not argument.schema.get("enum")):
             yield Hit(
                 "RC112",
                 f"argument {quote_name(name)} says nothing{'' if described else ', and has no description'}",

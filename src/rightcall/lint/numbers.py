@@ -233,7 +233,7 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
         ),
         None,
     )
-    if between is not None and _is_advice(text, between):
+    if between is not None and (_is_advice(text, between) or _MORE_BEHIND.match(text, between.end())):
         between = None
     if between is not None:
         given = [_float(one) for one in between.groups() if one is not None]
@@ -248,6 +248,8 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
     return low, high, "" if told is None else "0" if "negative" in told[0].lower() else "1"
 
 
+_MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
+"""`0-5, 10, or 46`"""
 _ADVISES: Final = re.compile(
     r"\b(?:lower|higher|larger|smaller|greater|bigger|typical(?:ly)?|recommended|recommend|suggested?|usual(?:ly)?|common|"
     r"good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",

@@ -308,7 +308,19 @@ def _may_be_one(left: str, right: str) -> bool:
 
 def _is_short_for(left: str, right: str) -> bool:
     """The same words, of which one is short in one of them: `repo_name` and `repository_name`."""
-    return [*map(_full, words_of(left))] == [*map(_full, words_of(right))]
+    mine, theirs = words_of(left), words_of(right)
+    if len(mine) == len(theirs) > 1 and all(map(_begins, mine, theirs)):
+        return mine != theirs  # `resId` and `reservation_id`
+    return [*map(_full, mine)] == [*map(_full, theirs)]
+
+
+def _begins(one: str, other: str) -> bool:
+    """Whether one word is the other, or its beginning."""
+    short, long = sorted((one, other), key=len)
+    return short == long or (len(short) >= _SHORT and len(long) >= 2 * _SHORT and long.startswith(short))
+
+
+_SHORT = 3
 
 
 def _full(word: str) -> str:

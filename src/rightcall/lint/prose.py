@@ -46,7 +46,8 @@ _GUESSED: Final = word_set("RC301 RC304 RC308 RC309 RC310 RC311")
 def _of_argument(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     text = argument.description[:MOST_TEXT]
     if text:
-        yield from find_choices(argument, text, tool)
+        chosen = [*find_choices(argument, text, tool)]
+        yield from chosen
         yield from find_numbered(argument, text)
         forms = [*find_form(argument, _head(text), tool.description[:MOST_DESCRIPTION])]
         yield from forms
@@ -56,6 +57,8 @@ def _of_argument(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         yield from _type(argument, text)
         yield from _required(argument, _head(text), tool)
         yield from () if forms else find_address(argument, tool)
+        inner = argument.item.get("description") if argument.kind == "array" and not chosen else None
+        yield from find_choices(argument, inner[:MOST_TEXT], tool) if isinstance(inner, str) else ()
     yield from find_unit(argument, text, tool)
     if argument.required and "default" in argument.part and not tool.is_strict:
         yield Hit(

@@ -127,8 +127,8 @@ _WRONG: Final = {
     for wrong in wrongs.split(",")
     if not is_word(wrong)
 }
-_SHORTEST = 6
-"""Letters of a word that is compared with those of the texts."""
+_SHORTEST, _LONG = 6, 10
+"""Letters of a word that is compared with those of the texts, and of one in which any letter may be missing."""
 _ENDINGS: Final = ("s", "es", "d", "ed", "r", "er", "ing", "ly", "y", "n", "al", "e")
 _VARIANTS_TEXT = "our=or ise=ize isa=iza yse=yze tre=ter ll=l ence=ense ogue=og ae=e gement=gment"
 _VARIANTS: Final = tuple(tuple(pair.split("=")) for pair in _VARIANTS_TEXT.split())
@@ -177,6 +177,8 @@ def _is_slip(word: str, other: str) -> bool:
         return False  # another letter may make another word
     short, long = sorted((word, other), key=len)
     doubled = any(long[at] == long[at - 1] and long[:at] + long[at + 1 :] == short for at in range(1, len(long)))
-    if len(short) < len(long) and (not doubled or any(long == short + ending for ending in _ENDINGS)):
+    if len(short) < len(long) and (
+        (not doubled and len(long) < _LONG) or any(long == short + ending for ending in _ENDINGS)
+    ):
         return False  # a letter less may make a name of its own
     return not any(one.replace(a, b) == two for a, b in _VARIANTS for one, two in ((word, other), (other, word)))

@@ -47,6 +47,7 @@ _COMPATIBLE: Final = {
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
     ("source origin", "destination target"),
+    ("origin departure", "destination arrival"),
     ("minimum min lowest smallest", "maximum max highest largest"),
     ("before", "after"),
     ("width", "height"),
