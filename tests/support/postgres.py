@@ -215,6 +215,8 @@ class Server:
 
     def kill(self) -> None:
         """As a power cut: nothing is finished."""
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGSTOP)  # else it makes a child that nobody here sees
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait(30)

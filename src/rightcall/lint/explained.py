@@ -55,7 +55,10 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
             if is_told_elsewhere(tool)
             or (few and (one.name in described or _is_shaped(one, tool) or is_evident(one, tool, spoken)))
         }
-        yield from _without_text([one for one in bare if one.path not in plain])
+        left = [one for one in bare if one.path not in plain]
+        if len(left) <= _FEW and not _is_oversight(tool) and not any(_is_needed(one, tool) for one in left):
+            plain, left = {one.path for one in bare}, []  # the author describes what is needed
+        yield from _without_text(left)
         yield from _without_text([one for one in bare if one.path in plain], certain=False)
     moved = [one for one in tool.top if not one.part.get("description") and one.name in told]
     if moved:
@@ -63,6 +66,20 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
             "RC212", f"only the description of the tool explains {join_names(one.name for one in moved)}",
             "move each text to its argument", tool.at("description"),
         )  # fmt: skip
+
+
+_FEW = 3
+
+
+def _is_oversight(tool: ToolView) -> bool:
+    """Whether nearly all arguments of a tool have a text, so that one without was forgotten."""
+    own = {outside_branches(one.path): one for one in tool.arguments if not _wraps(one, tool)}
+    return sum(not one.description.strip() for one in own.values()) <= max(1, len(own) // 4)
+
+
+def _is_needed(argument: Argument, tool: ToolView) -> bool:
+    """Whether a call may need it: it is required, or nothing is."""
+    return argument.depth == 0 and (argument.required or not any(one.required for one in tool.top))
 
 
 def _wraps(argument: Argument, tool: ToolView) -> bool:

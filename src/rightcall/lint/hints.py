@@ -114,6 +114,7 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
         and verb in _READS
         and not (_CHANGES | _FIRST | _ANY) & {*words}
         and not _SAYS_ANY.search(tool.description)
+        and not _KEEPS.search(tool.description)
     ):
         yield Hit(
             "RC805",
@@ -128,6 +129,9 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
             "say what it changes, or set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
+
+
+_KEEPS: Final = re.compile(r"\b(?:saves?|writes?|stores?|downloads?)\b", re.IGNORECASE)
 
 
 def _tells_change(tool: ToolView, words: tuple[str, ...]) -> bool:

@@ -353,7 +353,11 @@ def _short_for_told(name: str, words: Sequence[str]) -> str | None:
     if not re.fullmatch(r"[a-z]{2,4}", name) or name in _KNOWN | _COMPARES or is_word(name):
         return None
     initials = "".join(word[0] for word in words[:_NEAR])
-    told = (word for word in words[:_NEAR] if len(word) > max(_LONG_WORD, len(name) + 1) and _shortens(name, word))
+    told = (
+        word
+        for word in words[:_NEAR]
+        if len(word) > max(_LONG_WORD, len(name) + 1) and _shortens(name, word) and not word.endswith(("ic", "ical"))
+    )
     return next(told, None) if name[:2] not in initials else None
 
 

@@ -523,7 +523,7 @@ def _described(tool: ToolView, verb: str, family: Sequence[ToolView]) -> ToolVie
         word.startswith(verb) for word in words_of(sentence)
     ):
         return None
-    begins = _telling(sentence)[:6]
+    begins = _telling(re.sub(r"\b[A-Za-z]+\d\w*", " ", sentence))[:6]  # `Frame0` is no frame
     objects = {singular(words_of(one.name)[1]): one for one in family if one is not tool}
     named = [word for word in begins if word in objects and len(word) > 3 and word not in _ACT_OF]
     return objects[named[0]] if len(named) == 1 else None
