@@ -296,6 +296,12 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
+    yield from _abbreviation(argument, tool, told)
+
+
+def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit]:
+    """A name that models write out; `told` finds where the text of the tool uses it."""
+    name = argument.name
     if (
         "." in name
         or f"{name}s" in argument.siblings  # it would be written out beside its plural
