@@ -77,7 +77,7 @@ _PUSHES: Final = re.compile(
     r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
-    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this|that|which|with)\b)"
+    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this|(?:that|which) (?:takes?|needs?|requires?))\b)"
     r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
@@ -225,12 +225,30 @@ _INFORMS: Final = re.compile(
 )
 """A fact about failures, or what the user is to hear."""
 _IN_CASE: Final = re.compile(
-    r"[^.]{0,60}\b(?:unless|until) |\s*as (?:an? )?\w|\s*is \w+ing\b|[^.]{0,40} (?:when|while|if) `", re.IGNORECASE
+    r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
+    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b",
+    re.IGNORECASE,
 )
-"""What is said of one case, of a wrong name for something, or of what such a deed would be."""
+"""What is said of details, of a wrong name for something, or of what such a deed would be."""
 _CREDENTIAL: Final = re.compile(r"\b(?:credential|token|password|secret key|API key)s?\b", re.IGNORECASE)
 _SECRET: Final = re.compile(r"keep (?:it|this|them) (?:secret|private|confidential|safe)", re.IGNORECASE)
 _NEAR = 100
+
+
+def _order_in(text: str) -> re.Match[str] | None:
+    """The first order to the model that nothing excuses, else the first: a harmless one must not hide another."""
+    told = [
+        one
+        for one in _ORDERS.finditer(text)
+        if not (_SHOWS_RAW.search(one[0]) or _TWO_QUOTES.search(one[0]) or _INFORMS.search(one[0]))
+    ]
+    told += [one for one in (_ELSEWHERE.search(text), find_order(text)) if one is not None]
+    return next((one for one in told if not _is_harmless(text, one)), next(iter(told), None))
+
+
+def _is_harmless(text: str, order: re.Match[str]) -> bool:
+    behind = text[order.end() : order.end() + _NEAR].split("\n")[0]
+    return _IN_CASE.match(behind) is not None or _guards_a_secret(text, order)
 
 
 def _guards_a_secret(text: str, order: re.Match[str]) -> bool:
@@ -241,19 +259,14 @@ def _guards_a_secret(text: str, order: re.Match[str]) -> bool:
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    orders = next(
-        (one for one in _ORDERS.finditer(text) if not _SHOWS_RAW.search(one[0]) and not _TWO_QUOTES.search(one[0])),
-        None,
-    )
-    orders = orders or _ELSEWHERE.search(text) or find_order(text)
-    if orders is not None and not _INFORMS.search(orders[0]):
-        behind = text[orders.end() : orders.end() + _NEAR].split("\n")[0]
+    orders = _order_in(text)
+    if orders is not None:
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0].lstrip('.!?:;,( '))}",
             "remove it; if the server is not yours, do not use it",
             path,
-            certain=_IN_CASE.match(behind) is None and not _guards_a_secret(text, orders),
+            certain=not _is_harmless(text, orders),
         )
     found = _PUSHES.search(text) or PRECEDES.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)
@@ -326,7 +339,10 @@ def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
     if found[0] == "<!--":
         body = behind.split("-->", 1)[0]
         quoted = text[found.start() - 1 : found.start()] in ("`", "'", '"')
-        return "-->" in behind and (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
+        condition = body.startswith("[if ")  # of a mail in HTML
+        return not condition and (
+            len(body) == _HIDDEN_AFTER or (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
+        )
     if "color:" in found[0].lower():
         attributes, _, body = behind.partition(">")
         return len(attributes) == _HIDDEN_AFTER or len(body.split("<", 1)[0].split()) > 2
