@@ -35,7 +35,7 @@ class Site:
 
         def work(tables: Tables) -> None:
             for one in tables.approvals("waiting"):
-                answer(tables, one.id, Reply(said, "ann", one.digest), self.store.clock.now(), 600)
+                answer(tables, one.id, Reply(said, "ann", one.digest), 600)
 
         self.store.transact(work)
         return 0.0

@@ -38,8 +38,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def approve(store: Store) -> str:
     """A person says yes to the only question that waits; what it is about."""
     (waiting,) = store.look(lambda tables: tables.approvals("waiting"))
-    now = store.clock.now()
-    store.transact(lambda tables: answer(tables, waiting.id, Reply("approved", "Ada", waiting.digest), now, 600))
+    store.transact(lambda tables: answer(tables, waiting.id, Reply("approved", "Ada", waiting.digest), 600))
     return waiting.kind
 
 

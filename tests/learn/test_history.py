@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -25,6 +26,7 @@ from rightcall.learn.rulings import Rulings
 from rightcall.learn.sites import Sites
 from rightcall.record.notes import note_message
 from rightcall.record.postgres import PostgresStore
+from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.tables import ManualClock, NoteBody, Store, encode, read_call
 from support.histories import START, live, world
 from support.postgres import POSTGRES, shared
@@ -83,11 +85,16 @@ def test_a_definition_is_found_however_many_records_tell_of_others() -> None:
 
 @pytest.mark.postgres
 @pytest.mark.promise("L-01")
-def test_nothing_changes_where_two_nodes_share_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their numbers tell no order among them; the database's time does."""
+@pytest.mark.parametrize("late", [0, 50_000_000], ids=["at once", "told late what time it is"])
+def test_nothing_changes_where_two_nodes_share_a_server(
+    late: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their numbers tell no order among them; the database's time does, as it is within each transaction."""
     monkeypatch.setattr("rightcall.record.postgres.tables._SETTLING", 0)  # as if it were some seconds ago
     with shared(POSTGRES[-1]).database() as url, closing(PostgresStore(url)) as one, closing(PostgresStore(url)) as two:
         stores: list[Store] = [one, two]
+        tell = cast("DatabaseClock", one.clock).tell
+        monkeypatch.setattr(one.clock, "tell", lambda now: tell(now - late))
         with world(stores, tmp_path) as made:
             live(random.Random(4), one.clock, stores, made, 200)
         calls = [entry for entry in stream_entries(one) if entry.kind in CALL_KINDS]

@@ -253,9 +253,9 @@ def test_what_a_person_writes_is_recorded_only_as_it_may_stand_there(desk: Desk)
     for n in range(2):
         assert desk.try_({"path": f"docs/{n}", "password": secret}).decision.grant == "g1"
     asked, other = desk.ask({"n": 1}), desk.ask({"n": 2})
-    desk.store.transact(lambda t: answer(t, asked, Reply("denied", PERSON, reason=secret), desk.now, 60))
+    desk.store.transact(lambda t: answer(t, asked, Reply("denied", PERSON, reason=secret), 60))
     said = f"not with password={secret}"
-    desk.store.transact(lambda t: answer(t, other, Reply("denied", PERSON, "", said, redactor.value), desk.now, 60))
+    desk.store.transact(lambda t: answer(t, other, Reply("denied", PERSON, "", said, redactor.value), 60))
     grants, answers = bodies(desk, "grant"), bodies(desk, "answer")
     assert secret not in json.dumps(grants + answers)
     assert grants[0]["data"]["where"] == {"path": "docs/*", "password": redactor.mark(secret)}

@@ -68,9 +68,7 @@ def settle(chance: random.Random, store: Store) -> None:
     waiting = [one for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
     for one in chance.sample(waiting, min(len(waiting), 2)):
         said: Any = chance.choice(["approved", "approved", "denied"])
-        store.transact(
-            lambda tables, one=one, said=said: answer(tables, one.id, Reply(said, "anna", one.digest), now, 120)
-        )
+        store.transact(lambda tables, one=one, said=said: answer(tables, one.id, Reply(said, "anna", one.digest), 120))
     match chance.randrange(12):
         case 0:
             where: dict[str, Any] = chance.choice([{}, {"n": 1}, {"path": "a*"}])

@@ -43,7 +43,7 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
     "definition", "entries", "entry", "grants", "head", "heads", "is_open", "last_before", "last_through", "newest",
-    "nth_last", "oldest", "overdue",
+    "nth_last", "now", "oldest", "overdue",
     "own_pause", "paused", "rollup", "running", "scopes", "spending", "spent", "tokens", "waiting", "wall",
 }  # fmt: skip
 

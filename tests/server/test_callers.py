@@ -210,7 +210,7 @@ def approve(store: Store, caller: str) -> str:
     """A person at the command line says yes to what this caller waits for."""
     waiting = [one for one in store.look(lambda tables: tables.approvals("waiting")) if one.caller == caller]
     one = waiting[-1]
-    store.transact(lambda tables: answer(tables, one.id, Reply("approved", "ann", one.digest), store.clock.now(), 600))
+    store.transact(lambda tables: answer(tables, one.id, Reply("approved", "ann", one.digest), 600))
     return one.id
 
 

@@ -57,9 +57,8 @@ def say(
 ) -> Approval:  # fmt: skip
     shown = store.look(lambda tables: tables.approval(id))
     seen = digest if digest is not None else shown.digest if shown else "0" * 64
-    now = store.clock.now()
     reply = Reply(said, by, seen, reason, str, takes_back=takes_back)
-    return store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))
+    return store.transact(lambda tables: answer(tables, id, reply, expires, callers))
 
 
 class Desk:

@@ -105,7 +105,7 @@ def settle(chance: random.Random, store: Store, callers: tuple[str, ...] = CALLE
         said: Any = chance.choice(["approved", "approved", "denied"])
         reply = Reply(said, "anna", one.digest)
         with suppress(AnswerError):  # another process was faster
-            store.transact(lambda tables, one=one, reply=reply: answer(tables, one.id, reply, now, 60))
+            store.transact(lambda tables, one=one, reply=reply: answer(tables, one.id, reply, 60))
     match chance.randrange(14):
         case 0:
             where: dict[str, Any] = chance.choice([{}, {"n": 1}, {"path": "a*"}])

@@ -298,8 +298,7 @@ def test_the_gate_is_still_there_after_an_update_that_changes_the_layout(make: M
 def said_yes(tree: Tree, approval: str) -> None:
     with closing(SqliteStore(tree.root / ".rightcall" / "audit.db")) as store:
         digest = store.look(lambda tables: tables.approval(approval)).digest  # type: ignore[union-attr]
-        now = store.clock.now()
-        store.transact(lambda tables: answer(tables, approval, Reply("approved", "ann", digest), now, 3600, ()))
+        store.transact(lambda tables: answer(tables, approval, Reply("approved", "ann", digest), 3600, ()))
 
 
 def statuses(tree: Tree) -> list[str]:

@@ -142,8 +142,7 @@ def _say_yes(store: SqliteStore) -> None:
 
     try:
         (asked,) = store.look(lambda tables: tables.approvals("waiting"))
-        now = store.clock.now()
-        store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), now, 600))
+        store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), 600))
     finally:
         store.close()
 

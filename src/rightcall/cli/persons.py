@@ -465,13 +465,13 @@ def deny_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str
     settings = policy.settings
     by, callers, expires = who(options), tuple(settings.callers), settings.approval.expires
     reply = Reply("denied", by, reason=options.reason, hide=redactor_of(options, store, policy).value)
-    now = store.clock.now()
 
     def work(tables: "Tables") -> list[str]:
+        now = tables.now()
         found = (tables.approval(one) for one in ids)
         waits = [one.id for one in found if one is not None and one.status == "waiting" and one.expires_at > now]
         for one in waits:
-            answer(tables, one, reply, now, expires, callers)
+            answer(tables, one, reply, expires, callers)
         return waits
 
     return store.transact(work)
@@ -483,13 +483,12 @@ def give_answer(
     """Give the answer; returns what to tell. Raises AnswerError when it is not taken."""
     policy = policy_of(options) if said == "approved" else policy_despite(options)
     settings = policy.settings
-    by, callers = who(options), tuple(settings.callers)
-    now, expires = store.clock.now(), settings.approval.expires
+    by, callers, expires = who(options), tuple(settings.callers), settings.approval.expires
     reply = Reply(said, by, digest, reason, redactor_of(options, store, policy).value, takes_back=said == "denied")
     before = store.look(lambda tables: approval_of(tables, id))
     if said == "approved":
         _require_whole(before)
-    done = store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))
+    done = store.transact(lambda tables: answer(tables, id, reply, expires, callers))
     if done.kind != "call":
         return f"{done.id}: the changed {done.kind} is {'accepted' if said == 'approved' else 'not accepted'}."
     if said == "approved":

@@ -409,12 +409,11 @@ class Door:
         if passage.approval is None or passage.request is None:
             raise ConfigError("this call does not wait for anybody")
         settings = self._policy.current.settings
-        now, expires = self.store.clock.now(), settings.approval.expires
-        about = passage.approval
+        about, expires = passage.approval, settings.approval.expires
         found = self.store.look(lambda tables: tables.approval(about))
         digest = found.digest if found is not None else passage.request.digest
         return self.store.transact(
-            lambda tables: answer(tables, about, Reply(said, by, digest), now, expires, tuple(settings.callers))
+            lambda tables: answer(tables, about, Reply(said, by, digest), expires, tuple(settings.callers))
         )
 
     def pause(self, reason: str = "", *, by: str) -> Pause:
@@ -461,8 +460,9 @@ class Door:
                 return None
             decision = replace(decision, reason=reason_told(decision.reason, lookup.params, self._redactor))
             body = make_refusal(here, self._who(caller, lookup.context), lookup)
-            work = partial(refuse, caller=caller, digest=body.digest, decision=decision, body=body, at=now)
-            return self.store.transact(work).decision
+            return self.store.transact(
+                lambda tables: refuse(tables, caller, body.digest, decision, body, tables.now())
+            ).decision
         except StoreError as error:
             return unrecorded(error).decision
 
@@ -480,9 +480,8 @@ class Door:
             policy=self.policy.digest, wire=self.host, identity=identity_now(),
         )  # fmt: skip
         decision = Decision("deny", "validation", f"Validation failed: {why}")
-        work = partial(refuse, caller=caller, digest=digest, decision=decision, body=body, at=self.store.clock.now())
         try:
-            return self.store.transact(work).call
+            return self.store.transact(lambda tables: refuse(tables, caller, digest, decision, body, tables.now())).call
         except StoreError as error:
             log.warning("rightcall: a refusal could not be recorded: %s", error)
             return 0

@@ -405,10 +405,8 @@ class Executor:
         from rightcall.record.admission import Reply, answer
 
         settings = self.policy.settings
-        now, expires = self.store.clock.now(), settings.approval.expires
-        return self.store.transact(
-            lambda t: answer(t, id, Reply(said, by, digest), now, expires, tuple(settings.callers))
-        )
+        reply, expires = Reply(said, by, digest), settings.approval.expires
+        return self.store.transact(lambda t: answer(t, id, reply, expires, tuple(settings.callers)))
 
     def pause(self, reason: str = "", *, by: str) -> Pause:
         """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that

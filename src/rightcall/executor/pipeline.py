@@ -243,11 +243,11 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     async def _admit_fault(self, written: Written, who: Who, decision: Decision) -> Admission:
         """The transaction in which a policy raised was undone, with its record: the refusal gets one of its own."""
-        body, now = self._recorded(fault_body(written, who, self.redactor)), self.store.clock.now()
+        body = self._recorded(fault_body(written, who, self.redactor))
         try:
-            return await self.store.atransact(partial(
-                refuse, caller=who.caller, digest=body.digest, decision=decision, body=body, at=now
-            ))  # fmt: skip
+            return await self.store.atransact(
+                lambda tables: refuse(tables, who.caller, body.digest, decision, body, tables.now())
+            )
         except StoreError as error:
             return unrecorded(error)
         except Exception:
@@ -316,9 +316,9 @@ class Pipeline(Struct, frozen=True, eq=False):
         body = replace(body, rights=rights.digest, inputs=inputs, definition=definition)
         decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
         digest, most = written.digest, rights.quarantine
-        now = self.store.clock.now()
 
         def work(tables: Tables) -> Admission:
+            now = tables.now()
             held = quarantine(tables, who.caller, digest, most, now)
             return refuse(tables, who.caller, digest, held or decision, body, now)
 

@@ -408,11 +408,11 @@ async def arefuse(door: "Door", refused: "Callable[[CallBody], bool]") -> None:
 
 def _refuse(tables: "Tables", door: "Door", refused: "Callable[[CallBody], bool]") -> None:
     settings = door.policy.settings
-    now, expires = door.store.clock.now(), settings.approval.expires
+    now, expires = tables.now(), settings.approval.expires
     for body in [body for _, body in _questions(tables, door.host) if refused(body)]:
         about = tables.approval(body.approval or "")
         if about is not None and about.status == "waiting" and about.expires_at > now:
-            answer(tables, about.id, Reply("denied", _person(door)), now, expires, tuple(settings.callers))
+            answer(tables, about.id, Reply("denied", _person(door)), expires, tuple(settings.callers))
 
 
 def _questions(tables: "Tables", host: str) -> "Iterator[tuple[int, CallBody]]":

@@ -213,10 +213,10 @@ class Reply(Struct, frozen=True):
     """A no to a yes that was given before, and that nothing has used yet."""
 
 
-def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
+def answer(tables: Tables, id: str, reply: Reply, expires: int, callers: Collection[str] = ()) -> Approval:
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
-    said, by, digest = reply.said, reply.by, reply.digest
+    said, by, digest, now = reply.said, reply.by, reply.digest, tables.now()
     _require_known_word(said)
     approval = approval_of(tables, id)
     if not (reply.takes_back and said == "denied" and may_be_taken_back(approval, now)):
@@ -483,7 +483,7 @@ def refusal_needs(caller: str, digest: str) -> Needs:
 
 def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
     """Record a call that does not run, and notice how often it was refused before. While everything is paused, that is
-    why."""
+    why. `at` is the time of the transaction: records of several nodes are put in order by it."""
     if tables.paused() is not None:
         decision = PAUSED
     seq = tables.append("refused", 0, encode(_decided(tables, body, decision, at)))

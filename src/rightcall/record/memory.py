@@ -123,6 +123,9 @@ class MemoryTables:
 
     # The audit
 
+    def now(self) -> int:
+        return self._clock.now()
+
     def wall(self) -> str:
         return self._clock.wall()
 

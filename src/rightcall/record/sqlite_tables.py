@@ -296,6 +296,9 @@ class SqliteTables:
         self._changes = changes or 0, by or ""
         return known, moved or ""
 
+    def now(self) -> int:
+        return self._clock.now()
+
     def wall(self) -> str:
         return self._clock.wall()
 

@@ -357,6 +357,10 @@ class AuditEntry(Struct, frozen=True):
 class Tables(Facts, Protocol):
     """Inside one transaction. A policy sees only the part that is `Facts`."""
 
+    def now(self) -> int:
+        """The time of the transaction, which may have waited to begin."""
+        ...
+
     def append(self, kind: EntryKind, call: int, body: bytes) -> int:
         """Add a record to the chain at the present time; returns its number."""
         ...

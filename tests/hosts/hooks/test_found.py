@@ -44,8 +44,7 @@ def said(hook: Hook, sent: bytes, approve: bool = False) -> Any:
             hooks.answer(sent)
             store = hooks.door.store
             (asked,) = store.look(lambda tables: tables.approvals("waiting"))
-            now = store.clock.now()
-            store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), now, 600))
+            store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), 600))
         told = hooks.answer(sent)
     except Failed as failed:
         told = failed.answer

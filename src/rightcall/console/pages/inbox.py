@@ -214,7 +214,7 @@ def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said
     """In one transaction: the same question, as it was shown, by somebody who could read it and may answer now."""
     if not still_counts(tables, visitor.session):
         raise AnswerError("your session has ended, or you may not answer any more")
-    settings, now = site.policy().settings, site.store.clock.now()
+    settings, now = site.policy().settings, tables.now()
     approval = approval_of(tables, id)
     if said.takes_back and approval.status == "used":
         raise AnswerError(f"the call has run meanwhile, as record {approval.used_by}, so nothing can be taken back")
@@ -228,7 +228,7 @@ def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said
     hide = Redactor(site.store.key(), settings.audit.redact).value
     reply = Reply(said.word, visitor.name, said.digest, said.reason, hide, "console", said.takes_back)
     callers = tuple(settings.callers)
-    answer(tables, id, reply, now, settings.approval.expires, callers)
+    answer(tables, id, reply, settings.approval.expires, callers)
     if said.grant:
         give_grant(tables, _grant(approval, visitor, said, now, tables.wall()), callers, hide)
 
