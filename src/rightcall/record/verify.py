@@ -76,7 +76,7 @@ def seal(entry: AuditEntry, body: bytes) -> bytes:
     return link(entry.hash, entry.seq, entry.kind, entry.call, entry.at, body)
 
 
-def _sealed(entry: AuditEntry) -> dict[int, bytes]:
+def sealed_by(entry: AuditEntry) -> dict[int, bytes]:
     """What an `erase` record says."""
     try:
         data: Any = read_note(entry.body).data
@@ -188,7 +188,7 @@ class _Walk:
                 raise _Wrong(seq, f"record {seq} does not fit its hash: it, or the one before it, was changed")
             self._emptied[seq] = seal(entry, entry.body)
         if kind == "erase":
-            self._sealed.update(_sealed(entry))
+            self._sealed.update(sealed_by(entry))
         if kind == "begin":
             self._open.add(seq)
         elif kind == "end":

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.types import Pause
+from rightcall.record.erasure import erase, find_erasable
 from rightcall.record.postgres import PostgresReader, PostgresStore, migration
-from rightcall.record.postgres.migration import Migrated, Migration
+from rightcall.record.postgres.migration import Migrated, Migration, Source
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store, Tables
-from rightcall.record.verify import prune, verify_audit
+from rightcall.record.tables import AuditEntry, ManualClock, Store, Tables
+from rightcall.record.verify import Verification, prune, verify_audit
 from support.postgres import Server
 from support.stores import add, approval, begin_body, credential, end_body, grant, not_opened, records, token
 
@@ -224,13 +226,7 @@ def test_of_two_at_once_the_second_says_that_another_one_runs(
     def begins(_: Migration) -> None:
         """What the first does between the second's look and its lock."""
         monkeypatch.undo()
-        with monkeypatch.context() as patch, closing(Migration(file, url)) as first:
-            patch.setattr(Migration, "_copy", stops)
-            with pytest.raises(KeyboardInterrupt):
-                first.run("ann")
-
-    def stops(*_: object) -> None:
-        raise KeyboardInterrupt
+        interrupted(file, url, monkeypatch, "_copy")
 
     monkeypatch.setattr(Migration, "_refuse_moved_elsewhere", begins)
     with (
@@ -239,6 +235,178 @@ def test_of_two_at_once_the_second_says_that_another_one_runs(
     ):
         second.run("bob")
     assert moved(file, url).resumed
+
+
+def in_file(file: Path) -> list[AuditEntry]:
+    with closing(Source(file)) as source:
+        return source.look(lambda tables: list(tables.entries()))
+
+
+def same_on_server(file: Path, url: str) -> Verification:
+    """Every record, and that is all there are but those of the move itself."""
+    with closing(opened(url)) as there:
+        kept, found = in_file(file), records(there)
+        assert found[: len(kept)] == kept
+        assert [entry.kind for entry in found[len(kept) :]] == ["store"] * 2
+        result = there.look(verify_audit)
+    assert result.ok, result.problem
+    return result
+
+
+def erase_all(file: Path, caller: str = "teacher") -> None:
+    with closing(SqliteStore(file)) as store:
+        found = store.look(lambda tables: find_erasable(tables, caller))
+        assert erase(store.transact, found, caller, "ann").records
+
+
+def prune_to(keep: int) -> Callable[[Path], None]:
+    def work(file: Path) -> None:
+        with closing(SqliteStore(file)) as store:
+            assert store.transact(lambda tables: prune(tables, keep=keep, by="ann")).removed
+
+    return work
+
+
+def move_meanwhile(file: Path, url: str, work: Callable[[Path], None], *, killed: bool = False) -> Migrated:
+    """Somebody does that in the file once some of it is copied."""
+    done: list[int] = []
+
+    def meanwhile(copied: int, _total: int) -> None:
+        if copied >= 14 and not done:
+            done.append(copied)
+            work(file)
+            if killed:
+                raise KeyboardInterrupt
+
+    with closing(Migration(file, url)) as one:
+        if not killed:
+            return one.run("ann", meanwhile)
+        with pytest.raises(KeyboardInterrupt):
+            one.run("ann", meanwhile)
+    return moved(file, url)
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "STEP", 7)
+
+
+def stops(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupted(file: Path, url: str, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    with monkeypatch.context() as patch, closing(Migration(file, url)) as one:
+        patch.setattr(Migration, before, stops)
+        with pytest.raises(KeyboardInterrupt):
+            one.run("ann")
+
+
+def test_a_move_goes_on_however_its_server_is_written(
+    unpaused: Path, url: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it was killed while calls were paused, and once nobody can write to the file any more."""
+    with closing(SqliteStore(unpaused)) as store:
+        reason = "`rightcall store migrate` moves this store to postgresql://elsewhere/x"
+        store.transact(lambda tables: tables.put_pause(Pause("ann", "2026-01-01 00:00:00.000", reason)))
+    interrupted(unpaused, url, monkeypatch, "_finish")
+    name = url.partition("@/")[2].partition("?")[0]
+    with closing(Migration(unpaused, server.tcp(name))) as one:
+        assert (one.plan().left, one.plan().resumed) == (0, True)
+        assert one.run("ann").finished
+    assert same_on_server(unpaused, url).ok
+    with closing(opened(url)) as there:
+        assert there.look(lambda tables: tables.own_pause()) is None
+
+
+def test_a_move_that_was_finished_elsewhere_does_not_go_on(
+    file: Path, url: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(file, url, monkeypatch, "_copy")
+    with server.database() as other:
+        moved(file, other)
+        for work in (Migration.plan, lambda one: one.run("ann")):
+            with closing(Migration(file, url)) as one, pytest.raises(ConfigError, match="was moved to postgresql://"):
+                work(one)
+
+
+@pytest.mark.promise("S-01")
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("killed", [False, True])
+def test_content_that_is_erased_during_a_move_is_erased_on_the_server(file: Path, url: str, killed: bool) -> None:
+    move_meanwhile(file, url, erase_all, killed=killed)
+    assert same_on_server(file, url).erased == 40
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT 1 FROM rightcall.audit WHERE body LIKE '%a.py%'").fetchone() is None
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_content_that_is_erased_while_calls_are_waited_for_is_erased_on_the_server(
+    unpaused: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteStore(unpaused)) as store:
+        call = begun(store)
+
+        def passes(_seconds: float) -> None:
+            erase_all(unpaused)
+            finish(store, call)
+
+        monkeypatch.setattr(migration, "sleep", passes)
+        moved(unpaused, url)
+    assert same_on_server(unpaused, url).erased == 40
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_record_that_was_changed_after_it_was_erased_is_not_moved(file: Path, url: str) -> None:
+    def change(file: Path) -> None:
+        import sqlite3
+
+        erase_all(file)
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("UPDATE audit SET body = replace(body, 'teacher', 'student') WHERE seq = 5")
+            connection.commit()
+
+    with pytest.raises(ConfigError, match="record 5 was changed after its content was erased"):
+        move_meanwhile(file, url, change)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("keep", [34, 26, 4], ids=["copied", "all copied", "not yet copied"])
+def test_records_that_are_pruned_during_a_move_are_removed_from_the_server(
+    file: Path, url: str, keep: int, killed: bool
+) -> None:
+    done = move_meanwhile(file, url, prune_to(keep), killed=killed)
+    assert done.records == len(in_file(file)) == keep + 2  # pruned; moved
+    assert same_on_server(file, url).pruned == 40 - keep
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_days_that_are_pruned_during_a_move_are_removed_from_the_server(tmp_path: Path, url: str) -> None:
+    file, clock = tmp_path / "audit.db", ManualClock(wall=1_700_000_000.0)
+    with closing(SqliteStore(file, clock)) as store:
+        for _ in range(3):
+            for _ in range(10):
+                store.transact(add())
+            clock.advance(86_400)
+    move_meanwhile(file, url, prune_to(5))
+    assert same_on_server(file, url).pruned == 25
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'gone%'").fetchall() == []
+
+
+def test_content_erased_and_records_pruned_at_once_are_gone_from_the_server(
+    file: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migration, "STEP", 3)
+
+    def both(file: Path) -> None:
+        erase_all(file)
+        prune_to(25)(file)
+
+    with closing(Migration(file, url)) as one:
+        assert move_meanwhile(file, url, both).records == one.plan().records
+    assert same_on_server(file, url).erased > 0
 
 
 KILLED = """

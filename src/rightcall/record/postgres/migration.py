@@ -4,16 +4,18 @@ hashes, as the chain of node 0, which the next node goes on with.
     begin ─▶ copy, copy, copy (the file is still in use) ─▶ freeze the file ─▶ copy the rest ─▶ finish
 
 Each step is one transaction on the server, which also says how far it came: whoever is killed goes on from there. Each
-batch is read back and compared before it counts. Until the last step nobody can use the server's tables; from
-`freeze` on nobody can write to the file, which is kept.
+batch is read back and compared before it counts. What is erased or pruned in the file meanwhile is erased and removed
+on the server, too: the records of that are copied like all others, and followed. Until the last step nobody can use the
+server's tables; from `freeze` on nobody can write to the file, which is kept.
 """
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -33,7 +35,7 @@ from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.sqlite_file import key_beside
 from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import START, AuditEntry, NoteBody, SystemClock, Tables, encode, link
-from rightcall.record.verify import is_erased
+from rightcall.record.verify import is_erased, seal, sealed_by
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,12 +46,18 @@ _PATIENCE = 3.0
 _WAIT_SECONDS, _LOOK_SECONDS = 10.0, 0.1
 """How long calls that run at the end are waited for, and how often one looks."""
 _NODE = 0
+_MOVING = "`rightcall store migrate` moves this store to "
 _ANOTHER = (
     "another `rightcall store migrate` runs; let it finish. If it was stopped, run the command again, which continues"
 )
+_FINISHED = "another process has finished moving this store"
 _TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "sessions", "definitions")
-_BACK = (
-    "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash FROM audit WHERE seq > %s AND seq <= %s ORDER BY seq"
+_RECORDS = "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash FROM audit WHERE"
+_BACK = f"{_RECORDS} seq > %s AND seq <= %s ORDER BY seq".encode()
+_REWRITTEN = f"{_RECORDS} seq = ANY(%s) ORDER BY seq".encode()
+_REWRITE = (
+    "UPDATE audit SET body = file.body FROM unnest(%b::date[], %b::bigint[], %b::text[]) AS file (day, seq, body)"
+    " WHERE audit.day = file.day AND audit.seq = file.seq AND audit.body <> file.body"
 )
 
 Progress = Callable[[int, int], None]
@@ -76,6 +84,8 @@ class Moved(Struct, frozen=True):
     at: str
     ahead: int
     """What is added to a time of the file's clock to have one of the server's."""
+    id: str = ""
+    """Of the move, as the server has it, however its address is written."""
 
 
 class _State(Struct, frozen=True):
@@ -83,6 +93,20 @@ class _State(Struct, frozen=True):
 
     source: str
     records: int = 0
+    id: str = ""
+    since: int = 0
+    """The last record of the file when it began: what was erased by then was never copied."""
+    erased: int = 0
+    """Records whose content was copied and is erased again."""
+
+
+class _Batch(NamedTuple):
+    """What the file has next, all of it at one moment."""
+
+    entries: list[AuditEntry]
+    before: bytes | None
+    """The hash before the first of them; None where nothing says what it was."""
+    oldest: int
 
 
 class _Rest(Struct, frozen=True):
@@ -125,7 +149,7 @@ class Source:
     def moved(self) -> Moved | None:
         return self.look(moved_to)
 
-    def freeze(self, address: Address, by: str, ask_time: Callable[[], int]) -> Moved:
+    def freeze(self, address: Address, id: str, by: str, ask_time: Callable[[], int]) -> Moved:
         """From when it returns, nobody writes to it any more. Until the calls that run have ended, new ones are
         refused; raises ConfigError where that takes long."""
         deadline = monotonic() + _WAIT_SECONDS
@@ -133,7 +157,7 @@ class Source:
             try:
                 while isinstance(
                     found := store.transact(
-                        lambda tables: _freeze(cast("SqliteTables", tables), address, by, ask_time)
+                        lambda tables: _freeze(cast("SqliteTables", tables), address, id, by, ask_time)
                     ),
                     int,
                 ):
@@ -144,7 +168,7 @@ class Source:
                         )
                     sleep(_LOOK_SECONDS)
             except BaseException:
-                store.transact(lambda tables: _go_on(tables, address))
+                store.transact(_go_on)
                 raise
             return found
 
@@ -165,28 +189,37 @@ def moved_to(tables: SqliteTables) -> Moved | None:
     return json.decode(said, type=Moved) if said else None
 
 
-def _freeze(tables: SqliteTables, address: Address, by: str, ask_time: Callable[[], int]) -> Moved | int:
+def _freeze(tables: SqliteTables, address: Address, id: str, by: str, ask_time: Callable[[], int]) -> Moved | int:
     """Or how many calls still run."""
     if running := tables.running():
         if tables.own_pause() is None:
-            tables.put_pause(Pause(by, tables.wall(), _moving(address)))
+            tables.put_pause(Pause(by, tables.wall(), f"{_MOVING}{address.shown}"))
         return len(running)
-    _go_on(tables, address)
-    moved = Moved(address.shown, tables.wall(), ask_time() * 1000 - SystemClock().now())
+    _go_on(tables)
+    moved = Moved(address.shown, tables.wall(), ask_time() * 1000 - SystemClock().now(), id)
     tables.append("store", 0, encode(NoteBody("moved", by, {"to": address.shown})))
     tables.put_meta("moved", json.encode(moved).decode())
     return moved
 
 
-def _go_on(tables: Tables, address: Address) -> None:
+def _go_on(tables: Tables) -> None:
     """New calls are no longer refused for the sake of the move."""
     pause = tables.own_pause()
-    if pause is not None and pause.reason == _moving(address):
+    if pause is not None and pause.reason.startswith(_MOVING):
         tables.put_pause(None)
 
 
-def _moving(address: Address) -> str:
-    return f"`rightcall store migrate` moves this store to {address.shown}"
+def _next_of(tables: SqliteTables, after: int) -> _Batch:
+    entries = list(islice(tables.entries(after), STEP))
+    return _Batch(entries, _hash_before(tables, entries[0].seq) if entries else None, tables.oldest())
+
+
+def _hash_before(tables: SqliteTables, seq: int) -> bytes | None:
+    entry = tables.entry(seq - 1)
+    if entry is not None:
+        return entry.hash
+    last, own = tables.pruned()
+    return own if last == seq - 1 else None
 
 
 class Plan(NamedTuple):
@@ -249,7 +282,8 @@ class Migration:
             self._refuse_used()
             return Plan(total, total, resumed=False, done=False)
         self._refuse_other(state)
-        return Plan(total, total - state.records, resumed=True, done=False)
+        last, oldest = self.source.look(lambda tables: (tables.head()[0], tables.oldest()))
+        return Plan(total, last - max(self._head()[0], oldest - 1), resumed=True, done=False)
 
     def _total(self) -> int:
         return self.source.look(lambda tables: tables.head()[0] - max(0, tables.oldest() - 1))
@@ -269,9 +303,10 @@ class Migration:
         seq, own = self.source.look(lambda tables: tables.head())
         return self._connected().execute("SELECT 1 FROM audit WHERE seq = %s AND hash = %s", (seq, own)).rowcount == 1
 
-    def _refuse_moved_elsewhere(self) -> None:
+    def _refuse_moved_elsewhere(self, id: str | None = None) -> None:
+        """`id` of the move that is under way here."""
         moved = self.source.moved()
-        if moved is not None:
+        if moved is not None and moved.id != id:
             raise ConfigError(f"{escaped(self.source.path)} was moved to {moved.to} on {moved.at}; nothing was changed")
 
     def _refuse_other(self, state: _State) -> None:
@@ -279,6 +314,7 @@ class Migration:
             raise ConfigError(
                 f"another store is being moved to {self.address.shown}, and that was not finished; nothing was changed"
             )
+        self._refuse_moved_elsewhere(state.id)
 
     def _refuse_used(self) -> None:
         """Records of somebody else are never mixed with these."""
@@ -311,23 +347,27 @@ class Migration:
                 if self._state() is not None:  # begun since this one looked
                     raise ConfigError(_ANOTHER)
                 self._refuse_used()
-                self._begin()
+                state = self._begin()
         else:
             self._refuse_other(state)
         self._copy(progress)
-        moved = self.source.moved() or self.source.freeze(self.address, by, self._ask_time)
-        if moved.to != self.address.shown:
-            self._refuse_moved_elsewhere()
+        moved = self.source.moved() or self.source.freeze(self.address, state.id, by, self._ask_time)
+        self._refuse_moved_elsewhere(state.id)
         self._copy(progress)
-        digest, records = self._finish(by, moved)
-        return Migrated(records, self._copied, self.source.look(lambda tables: tables.head()), digest, True, resumed)
+        digest, state = self._finish(by, moved)
+        if state.erased:
+            self._clean()
+        head = self.source.look(lambda tables: tables.head())
+        return Migrated(state.records, self._copied, head, digest, True, resumed)
 
     def _ask_time(self) -> int:
         ((now,),) = self._connected().execute(TIME).fetchall()
         return now
 
-    def _begin(self) -> None:
+    def _begin(self) -> _State:
         connection, key = self._connected(), self.source.key()
+        last = self.source.look(lambda tables: tables.head()[0])
+        state = _State(fingerprint(key), id=token_hex(16), since=last)
         connection.execute("DELETE FROM nodes")
         connection.execute(
             "INSERT INTO nodes VALUES (%s, 0, '-infinity', 0, %s, %s)",
@@ -335,48 +375,67 @@ class Migration:
         )
         connection.execute("UPDATE secrets SET value = %s WHERE name = 'key'", (key.hex(),))
         put = "INSERT INTO meta VALUES (%s, %s)"
-        connection.execute(put, (MIGRATING, json.encode(_State(fingerprint(key))).decode()))
+        connection.execute(put, (MIGRATING, json.encode(state).decode()))
+        return state
+
+    def _keep(self, state: _State) -> None:
+        change = "UPDATE meta SET value = %s WHERE name = %s"
+        self._connected().execute(change, (json.encode(state).decode(), MIGRATING))
 
     def _copy(self, progress: Progress | None) -> None:
         days: set[str] = set()
         while True:
             head = self._head()
-            entries: list[AuditEntry] = self.source.look(
-                lambda tables, after=head[0]: list(islice(tables.entries(after), STEP))
-            )
-            if not entries:
+            batch: _Batch = self.source.look(lambda tables, after=head[0]: _next_of(tables, after))
+            if self._remove_pruned(batch.oldest):
+                days.clear()
+            if not batch.entries:
                 return
-            self._fits(head, entries)
-            for day in sorted({entry.at[:10] for entry in entries} - days):
+            self._fits(head, batch)
+            for day in sorted({entry.at[:10] for entry in batch.entries} - days):
                 make_day(self._connected(), day)
                 days.add(day)
-            records = self._copy_some(head, entries)
+            records = self._copy_some(head, batch.entries)
             if progress is not None:
                 progress(records, self._total())
 
-    def _fits(self, head: tuple[int, bytes], entries: list[AuditEntry]) -> None:
+    def _remove_pruned(self, oldest: int) -> bool:
+        """What the file no longer has. Whether there was any."""
+        connection = self._connected()
+        ((least,),) = connection.execute("SELECT min(seq) FROM audit").fetchall()
+        if least is None or least >= oldest:
+            return False
+        with connection.transaction():
+            connection.execute(LOCK_JOINING)
+            state = self._state()
+            if state is None:
+                raise ConfigError(_FINISHED)
+            tables = PostgresTables(connection, SystemClock(), None)
+            tables.remove_through(oldest - 1)
+            for name in tables.gone:  # nobody else uses the server yet, so nobody waits for it
+                connection.execute(f"DROP TABLE {name}".encode())
+            self._keep(replace(state, records=max(0, self._head()[0] - oldest + 1)))
+        return True
+
+    def _fits(self, head: tuple[int, bytes], batch: _Batch) -> None:
         """The chain is checked on the way: a file that was changed is not moved."""
         last, before = head
-        first = entries[0]
-        if not last and first.seq > 1:  # behind what was pruned
-            before = self.source.look(lambda tables: tables.pruned()[1])
-        elif first.seq != last + 1 or (last and self._hash_of(last) != before):
-            raise ConfigError(
-                f"{escaped(self.source.path)} no longer fits what was copied of it (record {last:,}); drop the "
-                f"schema `rightcall` of {self.address.shown} and run the command again"
-            )
-        for entry in entries:
-            own = link(before, entry.seq, entry.kind, entry.call, entry.at, entry.body)
-            if own != entry.hash and not is_erased(entry):
-                raise ConfigError(
-                    f"record {entry.seq:,} does not fit its hash; run `rightcall audit verify`. A store that was "
-                    "changed is not moved"
-                )
+        first = batch.entries[0].seq
+        if first != last + 1 and first == batch.oldest:  # behind what was pruned
+            before = batch.before
+        elif first != last + 1 or batch.before != before:
+            raise self._no_longer_fits(last)
+        for entry in batch.entries:
+            own = link(before or b"", entry.seq, entry.kind, entry.call, entry.at, entry.body)
+            if before is None or (own != entry.hash and not is_erased(entry)):
+                raise _changed(f"record {entry.seq:,} does not fit its hash")
             before = entry.hash
 
-    def _hash_of(self, seq: int) -> bytes | None:
-        entry = self.source.look(lambda tables: tables.entry(seq))
-        return None if entry is None else entry.hash
+    def _no_longer_fits(self, last: int) -> ConfigError:
+        return ConfigError(
+            f"{escaped(self.source.path)} no longer fits what was copied of it (record {last:,}); drop the "
+            f"schema `rightcall` of {self.address.shown} and run the command again"
+        )
 
     def _copy_some(self, head: tuple[int, bytes], entries: list[AuditEntry]) -> int:
         connection, last = self._connected(), entries[-1]
@@ -386,18 +445,47 @@ class Migration:
             if self._head() != head:
                 raise ConfigError(_ANOTHER)
             connection.execute(INSERT_RECORDS, [list(column) for column in zip(*rows, strict=True)])
-            back = [AuditEntry(*row) for row in connection.execute(_BACK, (head[0], last.seq)).fetchall()]
-            if _digest(back) != _digest(entries):
-                raise ConfigError(f"the server gave back other records than it was sent ({last.seq:,}); nothing counts")
+            self._compare(entries, connection.execute(_BACK, (head[0], last.seq)).fetchall())
             state = self._state()
             assert state is not None
-            state = replace(state, records=state.records + len(entries))
+            late = [entry for entry in entries if entry.kind == "erase" and entry.seq > state.since]
+            erased = state.erased + sum(self._erase_copied(entry, head[0]) for entry in late)
+            state = replace(state, records=state.records + len(entries), erased=erased)
             connection.execute("UPDATE nodes SET seq = %s, hash = %s WHERE id = %s", (last.seq, last.hash, _NODE))
-            connection.execute("UPDATE meta SET value = %s WHERE name = %s", (json.encode(state).decode(), MIGRATING))
+            self._keep(state)
         self._copied += len(entries)
         return state.records
 
-    def _finish(self, by: str, moved: Moved) -> tuple[str, int]:
+    def _compare(self, entries: list[AuditEntry], rows: list[Any]) -> None:
+        back = [AuditEntry(*row) for row in rows]
+        if _digest(back) != _digest(entries):
+            last = entries[-1].seq
+            raise ConfigError(f"the server gave back other records than it was sent ({last:,}); nothing counts")
+
+    def _erase_copied(self, erasure: AuditEntry, copied: int) -> int:
+        """Of the records up to `copied`, those that were erased after they were copied get the body that the file has
+        now. How many there were."""
+        named = {seq: left for seq, left in sealed_by(erasure).items() if seq <= copied}
+        found: list[AuditEntry] = self.source.look(
+            lambda tables: [entry for seq in sorted(named) if (entry := tables.entry(seq)) is not None]
+        )
+        if not found:  # all of them are pruned by now
+            return 0
+        for entry in found:
+            if seal(entry, entry.body) != named[entry.seq]:
+                raise _changed(f"record {entry.seq:,} was changed after its content was erased")
+        connection = self._connected()
+        rows = [(entry.at[:10], entry.seq, entry.body.decode()) for entry in found]
+        erased = connection.execute(_REWRITE, [list(column) for column in zip(*rows, strict=True)]).rowcount
+        self._compare(found, connection.execute(_REWRITTEN, ([entry.seq for entry in found],)).fetchall())
+        return erased
+
+    def _clean(self) -> None:
+        """What was erased does not stay in the server's files, either; otherwise it does so for some minutes."""
+        with suppress(self._errors.Error):
+            self._connected().execute("VACUUM audit")
+
+    def _finish(self, by: str, moved: Moved) -> tuple[str, _State]:
         """Everything else, and the record of it: then the server's tables can be used."""
         connection = self._connected()
         rest: _Rest = self.source.look(lambda tables: _rest_of(tables, moved.ahead))
@@ -406,7 +494,10 @@ class Migration:
             connection.execute(LOCK_JOINING)
             state, (seq, before) = self._state(), self._head()
             if state is None:
-                raise ConfigError("another process has finished moving this store")
+                raise ConfigError(_FINISHED)
+            ((least,),) = connection.execute("SELECT min(seq) FROM audit").fetchall()
+            if self.source.look(lambda tables: (tables.oldest(), tables.head())) != (least or 0, (seq, before)):
+                raise self._no_longer_fits(seq)
             tables = PostgresTables(connection, SystemClock(), None)
             _put_rest(connection, tables, rest)
             if (found := _rest_on(connection, tables).digest()) != digest:
@@ -422,7 +513,7 @@ class Migration:
                 seq, before = self._append(before, encode(note))
             connection.execute("UPDATE nodes SET seq = %s, hash = %s WHERE id = %s", (seq, before, _NODE))
             connection.execute("DELETE FROM meta WHERE name = %s", (MIGRATING,))
-        return digest, state.records
+        return digest, state
 
     def _append(self, before: bytes, body: bytes) -> tuple[int, bytes]:
         connection = self._connected()
@@ -435,6 +526,10 @@ class Migration:
         row = (at[:10], seq, _NODE, "store", 0, at, own, body.decode())
         connection.execute(INSERT_RECORDS, [[value] for value in row])
         return seq, own
+
+
+def _changed(what: str) -> ConfigError:
+    return ConfigError(f"{what}; run `rightcall audit verify`. A store that was changed is not moved")
 
 
 def _digest(entries: list[AuditEntry]) -> bytes:
