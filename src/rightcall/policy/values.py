@@ -2,7 +2,7 @@
 a denial that could never match is a mistake, not a milder policy."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -36,6 +36,7 @@ Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
 
 _OTHER_WILDCARDS = regex(r"[][{}?]")
+_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -306,7 +307,34 @@ def _store_url(source: Source, path: KeyPath, value: Any) -> str:
     user = text.partition("://")[2].partition("/")[0].rpartition("@")[0]
     if ":" in user or "password=" in unquote(text):
         raise source.wrong(path, "must not hold a password; set PGPASSWORD, or write it into ~/.pgpass")
+    if wrong := wrong_server(*_server_of(text)):
+        raise source.wrong(path, wrong)
     return text
+
+
+def _server_of(url: str) -> tuple[list[str], str]:
+    """The ports and the sslmode that a URL names, also where no driver is installed that reads it."""
+    from urllib.parse import parse_qsl, unquote
+
+    rest, _, query = url.partition("://")[2].partition("?")
+    named = dict(parse_qsl(query, keep_blank_values=True))
+    hosts = rest.partition("/")[0].rpartition("@")[2].split(",")
+    ports = [unquote(host.rpartition("]")[2].partition(":")[2]) for host in hosts]
+    return named["port"].split(",") if "port" in named else ports, named.get("sslmode", "")
+
+
+def wrong_server(ports: Iterable[str], sslmode: str) -> str:
+    """What no server could be reached with, in words; "" where there is nothing.
+
+    >>> wrong_server(["99999"], "")
+    "has the port '99999'; a port is a number from 1 to 65535"
+    """
+    for port in ports:
+        if port and not (port.isascii() and port.isdecimal() and 1 <= int(port[:6]) <= 65_535):
+            return f"has the port {port!r:.60}; a port is a number from 1 to 65535"
+    if sslmode and sslmode not in _SSL_MODES:
+        return f"has the sslmode {sslmode!r:.60}; write {', '.join(_SSL_MODES[:-1])} or {_SSL_MODES[-1]}"
+    return ""
 
 
 def _notify(source: Source, path: KeyPath, value: Any) -> str | tuple[str, ...]:

@@ -81,6 +81,80 @@ def test_where_the_environment_says_that_the_server_is_it_is_looked_for(monkeypa
     assert read_address("postgresql://u@localhost/n").servers() == [("127.0.0.1", 6000)]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("h:99999/x", "has the port '99999'; a port is a number from 1 to 65535"),
+        ("h/x?port=0", "has the port '0'"),
+        ("a,b:5433,c:%35x/n", "has the port '5x'"),
+        ("[::1]:70000/x", "has the port '70000'"),
+        ("h/x?sslmode=bogus", "has the sslmode 'bogus'; write disable, allow, prefer"),
+        ("127.0.0.1/x?sslm%6fde=Require", "has the sslmode 'Require'"),
+    ],
+)
+def test_a_url_with_which_no_server_can_be_reached_is_refused_also_in_a_policy(
+    wrong: str, says: str, tmp_path: Path
+) -> None:
+    url = f"postgresql://ann@{wrong}"
+    with pytest.raises(ConfigError) as raised:
+        read_address(url)
+    assert f"the store's URL {says}" in str(raised.value)
+    file = tmp_path / "rightcall.toml"
+    file.write_text(f'version = 1\n[store]\nurl = "{url}"\n')
+    with pytest.raises(PolicyError) as refused:
+        load_policy(file)
+    assert f"store.url: {says}" in str(refused.value)
+    for right in (
+        "h:65535/x",
+        "h:%35/x?sslmode=require",
+        "/x?host=/run/a&port=1",
+        "[::1]:5/x",
+        "a,b:5433/x?port=&sslmode=",
+    ):
+        read_address(f"postgresql://{right}")
+        file.write_text(f'version = 1\n[store]\nurl = "postgresql://{right}"\n')
+        load_policy(file)
+
+
+def test_what_the_environment_adds_to_a_url_is_named_where_it_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSSLMODE", "bogus")
+    kind, text = fault("postgresql://ann@127.0.0.1:1/x")
+    assert (kind, "Correct PGSSLMODE" in text) == ("denied", True), text
+    monkeypatch.setenv("PGPORT", "99999")
+    with pytest.raises(ConfigError, match="the store's address, with PGPORT, has the port '99999'"):
+        read_address("postgresql://ann@127.0.0.1/x")
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "shown"),
+    [
+        ("postgresql://u@db.example/n", {}, "postgresql://db.example/n"),
+        ("postgresql://u@db.example:6000/n?port=7", {}, "postgresql://db.example:7/n"),
+        ("postgresql://u@near.example/n?host=8.8.8.8", {}, "postgresql://8.8.8.8/n"),
+        ("postgresql://u@near.example/n?hostaddr=8.8.8.8", {}, "postgresql://near.example/n?hostaddr=8.8.8.8"),
+        ("postgresql://u@/n?dbname=m", {"PGHOST": "db.example", "PGPORT": "7"}, "postgresql://db.example:7/m"),
+        ("postgresql://u@a,b:5433/n", {}, "postgresql://a,b:5433/n"),
+        ("postgresql://u@[::1]:5/n", {}, "postgresql://[::1]:5/n"),
+        ("postgresql://u@/n?host=/run/a&port=7", {}, "postgresql:///n?host=/run/a&port=7"),
+        ("postgresql://u@/n", {"PGSERVICE": "prod"}, "postgresql:///n?service=prod"),
+    ],
+)
+def test_messages_name_the_server_that_is_really_used(
+    url: str, environment: dict[str, str], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert read_address(url).shown == shown
+
+
+@pytest.mark.postgres
+def test_the_file_of_an_authority_that_is_not_there_is_told_also_on_loopback(server: Server) -> None:
+    for near in (server.tcp("postgres"), f"{server.tcp('postgres')}?sslmode=disable"):
+        kind, text = fault(f"{near}{'&' if '?' in near else '?'}sslrootcert=/nowhere/ca.pem")
+        assert kind == "denied"
+        assert "the file with its authority cannot be read (/nowhere/ca.pem does not exist)" in text
+
+
 @pytest.mark.postgres
 def test_no_way_to_name_a_server_over_a_network_connects_in_the_clear(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

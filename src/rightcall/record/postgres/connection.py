@@ -9,6 +9,7 @@ import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
+from itertools import zip_longest
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
@@ -17,6 +18,7 @@ from msgspec import Struct
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError, StoreFault
+from rightcall.policy.values import wrong_server
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
@@ -51,12 +53,13 @@ _TOLD = (
 _FROM_SERVER = re.compile(r"\S:  \S")
 """How the client library tells what a server says before it knows who asks: without a number, in a language of its own.
 Those in English are told apart."""
+_NO_AUTHORITY = "the file with its authority cannot be read"
+_CORRECT_AUTHORITY = "Correct sslrootcert=FILE in the URL."
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
     ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
-    ("root certificate file", "denied", "the file with its authority cannot be read",
-     "Correct sslrootcert=FILE in the URL."),
+    ("root certificate file", "denied", _NO_AUTHORITY, _CORRECT_AUTHORITY),
     ("does not match host name", "denied", "its certificate is for another name",
      "Write the name that the certificate has into the URL, or give the server a certificate for this one."),
     ("sslrootcert=system", "denied", "sslrootcert=system is only for sslmode=verify-full",
@@ -66,6 +69,8 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
      "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear."),
+    ("invalid sslmode value", "denied", "its sslmode is not valid",
+     "Correct PGSSLMODE in the environment, or the sslmode of its service."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",
      "Raise max_connections, or run fewer nodes."),
@@ -109,8 +114,6 @@ def read_address(url: str) -> Address:
     parameters, wrong = dict[str, Any](), ""
     try:
         parameters = psycopg.conninfo.conninfo_to_dict(url)
-        for port in str(parameters.get("port") or "").split(","):
-            wrong = wrong or ("" if port.isdecimal() or not port else "a port is not a number")
     except psycopg.ProgrammingError as error:
         wrong = escaped(str(error).strip(), 200)
     if parameters.get("password") or ":" in user or "password=" in unquote(url):
@@ -119,7 +122,13 @@ def read_address(url: str) -> Address:
         )
     if wrong:
         raise ConfigError(f"the store's URL is not valid: {wrong}; write postgresql://USER@HOST/DATABASE")
+    if wrong := wrong_server(_listed(parameters, "port"), parameters.get("sslmode") or ""):
+        raise ConfigError(f"the store's URL {wrong}")
     _add_environment(parameters)
+    if wrong := wrong_server(_listed(parameters, "port"), ""):
+        raise ConfigError(f"the store's address, with PGPORT, {wrong}")
+    if not parameters.get("sslmode"):
+        parameters.pop("sslmode", None)
     named = [*_listed(parameters, "host"), *_listed(parameters, "hostaddr")]
     if "service" in parameters or not all(not host or host.startswith("/") or host in _LOOPBACK for host in named):
         parameters["sslmode"] = parameters.get("sslmode") or "verify-full"
@@ -128,7 +137,25 @@ def read_address(url: str) -> Address:
     if max(len(_listed(parameters, name)) for name in ("host", "hostaddr")) > 1:
         parameters.setdefault("target_session_attrs", "read-write")
     parameters.setdefault("application_name", "rightcall")
-    return Address(url, shown, parameters)
+    return Address(url, _shown(scheme, parameters), parameters)
+
+
+def _shown(scheme: str, parameters: dict[str, Any]) -> str:
+    """What is connected to, wherever that is said: in the URL, behind its question mark, or in the environment."""
+    hosts, ports = _listed(parameters, "host"), _listed(parameters, "port")
+    places, more = "", dict[str, str]()
+    if any(host.startswith("/") for host in hosts):
+        more = {"host": ",".join(hosts), "port": ",".join(ports)}
+    else:
+        ports = ports * len(hosts) if len(ports) == 1 else ports
+        named = [f"[{host}]" if ":" in host else host for host in hosts]
+        places = ",".join(
+            f"{host}:{port}" if port else host for host, port in zip_longest(named, ports[: len(named)], fillvalue="")
+        )
+    more |= {name: str(parameters.get(name) or "") for name in ("hostaddr", "service")}
+    query = "&".join(f"{name}={value}" for name, value in more.items() if value)
+    database = f"/{parameters['dbname']}" if parameters.get("dbname") else ""
+    return escaped(f"{scheme}://{places}{database}{'?' if query else ''}{query}", 200)
 
 
 def _add_environment(parameters: dict[str, Any]) -> None:
@@ -160,6 +187,10 @@ def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any
         "connect_timeout": _CONNECT_SECONDS, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
         "tcp_user_timeout": 10_000, "client_encoding": "utf8", **address.parameters,
     }  # fmt: skip
+    authority = str(parameters.get("sslrootcert") or "system")
+    if authority != "system" and not os.path.exists(authority):  # without TLS the client library does not even look
+        what = f"{_NO_AUTHORITY} ({escaped(authority, 200)} does not exist)"
+        raise unusable(address, what, _CORRECT_AUTHORITY, "denied")
     try:
         connection = psycopg.connect(**parameters, autocommit=True)
     except psycopg.Error as error:
