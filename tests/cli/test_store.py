@@ -167,6 +167,20 @@ def test_the_doctor_flags_a_server_that_can_lose_what_it_confirmed(
 
 
 @pytest.mark.postgres
+def test_verify_on_a_server_advises_the_heads_of_all_nodes(run: Runner, tmp_path: Path) -> None:
+    from rightcall.record.postgres import PostgresStore
+
+    heads = str(tmp_path / "heads.json")
+    with shared("postgres18").database() as url:
+        with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+            store.transact(add())
+        found = run("audit", "verify", "--store", url).out
+        assert "Without `--heads`, removed newest records cannot be detected." in found
+        assert run("audit", "heads", "--out", heads, "--store", url).code == 0
+        assert "Without" not in run("audit", "verify", "--heads", heads, "--store", url).out
+
+
+@pytest.mark.postgres
 def test_an_export_as_csv_names_the_node(run: Runner) -> None:
     from rightcall.record.postgres import PostgresStore
 

@@ -184,8 +184,14 @@ def _verify(store: "Looking", options: Namespace) -> int:
     result = check(store, anchor, heads)
     if result.ok or (anchor is None and heads is None):  # a wrong anchor says nothing of the records
         note_verified(store, result, store.look(lambda tables: tables.wall()))
-    tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style, kept=heads is not None))
+    advised = "" if anchor is not None or heads is not None else _cut_option(store)
+    tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style, advised, heads is not None))
     return OK if result.ok else REFUSED
+
+
+def _cut_option(store: "Looking") -> str:
+    """With which removed newest records are found, however many nodes write."""
+    return "--anchor" if store.look(lambda tables: tables.chains()) is None else "--heads"
 
 
 def _head(store: "Looking", options: Namespace) -> int:
@@ -389,7 +395,8 @@ def check(store: "Looking", anchor: Anchor | None, heads: dict[int, Anchor] | No
             sys.stderr.write("\r\x1b[K")
 
 
-def lines(result: Verification, anchor: Anchor | None, style: Style, *, kept: bool = False) -> list[str]:
+def lines(result: Verification, anchor: Anchor | None, style: Style, advised: str, kept: bool) -> list[str]:
+    """`advised`: the option without which nobody sees a cut, where none was given."""
     if not result.ok:
         found = [style.tint("✗ the audit is not as it was written", "red", "bold"), *wrap(result.problem, style.width)]
         return [*found, f"Right before that: {records(result.checked)}."] if result.first_wrong else found
@@ -403,8 +410,8 @@ def lines(result: Verification, anchor: Anchor | None, style: Style, *, kept: bo
         said.append(f"No record up to the anchor, {anchor[0]:,}, is missing or was replaced.")
     if kept:
         said.append("No record up to the heads you kept is missing or was replaced.")
-    if anchor is None and not kept:
-        said += wrap("Without `--anchor`, removed newest records cannot be detected.", style.width)
+    if advised:
+        said += wrap(f"Without `{advised}`, removed newest records cannot be detected.", style.width)
     return [*said, f"head {anchor_text(result.head)}"]
 
 
