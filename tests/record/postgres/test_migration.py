@@ -432,26 +432,41 @@ print("finished")
 """
 
 
+def run_killed(file: Path, url: str, statements: int) -> bool:
+    """Before one more statement than these is sent to the server. Whether it had finished by then."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(file), url, str(statements)],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode in (0, -9), done.stderr
+    return "finished" in done.stdout
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", [3, 20])
 def test_killed_anywhere_it_goes_on_and_nothing_is_lost_or_doubled(file: Path, url: str, first: int) -> None:
     """Before each statement to the server in turn, also between freezing the file and finishing."""
     with closing(SqliteStore(file)) as store:
         before = records(store)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     for statements in range(first, 400, 17):
-        done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(file), url, str(statements)],
-            capture_output=True, text=True, env=environment,
-        )  # fmt: skip
-        if done.returncode == 0:
+        if run_killed(file, url, statements):
             break
-        assert done.returncode == -9, done.stderr
-    assert "finished" in done.stdout
     with closing(opened(url)) as there:
         assert records(there)[: len(before)] == before
         assert there.look(verify_audit).ok
         assert len(there.look(lambda tables: tables.tokens())) == 1
+
+
+@pytest.mark.long
+def test_killed_anywhere_what_was_erased_and_pruned_meanwhile_is_gone(file: Path, url: str) -> None:
+    meanwhile = {40: erase_all, 70: prune_to(30)}
+    for statements in range(30, 400, 10):
+        if run_killed(file, url, statements):
+            break
+        if statements in meanwhile:
+            meanwhile.pop(statements)(file)
+    assert not meanwhile
+    assert same_on_server(file, url).erased > 0
 
 
 def test_tables_of_an_older_version_are_brought_up_to_date(url: str, server: Server) -> None:
