@@ -73,6 +73,7 @@ _FORMATS: Final = (
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
+_ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
@@ -83,7 +84,11 @@ _PATTERNS: Final = (
     ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case) letters\b|"
                               r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
-    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
+    ("^[A-Z]{2}$", re.compile(rf"{_ALONE}(?:two|2) letters{_AT_END}", re.IGNORECASE)),
+    ("^[A-Z]{3}$", re.compile(rf"{_ALONE}(?:three|3) letters{_AT_END}", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b|(?:#|\bhash(?: sign)?|\bpound sign)[`'\"]?,? (?:followed by|and|"
+                                     r"then|with|plus) (?:six|6) hex(?:adecimal)?(?: digits| characters)?\b",
+                                     re.IGNORECASE)),
     ("", re.compile(r"\b(?:phone )?number in (?:the )?international (?:format|form)\b|"
                     r"^\W*international (?:format|form)\b", re.IGNORECASE)),
     ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
@@ -188,7 +193,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 pattern = ""  # some need a region: `pt-BR`
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
-            if not shown or not _CAPITALS.search(text):
+            if not _CAPITALS.search(text) or (not shown and not _SAYS_CASE.search(text)):
                 pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
@@ -204,6 +209,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
 
 
 _CAPITALS: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bISO\b|\bIATA\b", re.IGNORECASE)
+_SAYS_CASE: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bsmall letters", re.IGNORECASE)
 _DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
 """What follows is the form of the default alone."""
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"

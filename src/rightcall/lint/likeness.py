@@ -314,7 +314,8 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
     letter = "path" if name == "p" and not _FILES.isdisjoint(told_of) else _LETTERS.get(name)
     if letter not in (None, "query", *told_of) and told_of:  # what the text begins with, such as `filter` for `f`
         letter = next((one for one in told_of[:_NEAR] if one[0] == name[0] and len(one) > _LONG_WORD), None)
-    long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
+    long = letter or _initial(argument, told_of)
+    long = long if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
@@ -328,6 +329,18 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
             argument.path,
             certain=not _is_spelt_out(name, long, told_of) and not _is_used(name, argument.description),
         )
+
+
+_LITTLE: Final = word_set("the that this what which with how for from number name value text string")
+
+
+def _initial(argument: Argument, told: Sequence[str]) -> str | None:
+    """The word that one letter stands for, where others of the tool are letters as well: `d`, the day."""
+    letters = [one for one in argument.siblings if len(one) == 1]
+    if len(argument.name) > 1 or len(letters) < 2 or "x" in letters:
+        return None
+    words = (word for word in told[:_NEAR] if len(word) > 2 and word not in _LITTLE)
+    return next((word for word in words if word[0] == argument.name.lower()), None)
 
 
 def _is_used(name: str, text: str) -> bool:
@@ -473,6 +486,8 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
     mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
     alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
+        return True  # what lists gives several, whatever its name says
     return alike or not _FATAL.isdisjoint(words_of(one.name))
 
 

@@ -31,14 +31,14 @@ from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules, severity_of
 
 _TOOLS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
     (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (conversation, {"RC7"}),
     (hints, {"RC8"}), (changing, {"RC9"}),
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}),
-    (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}),
+    (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
 )  # fmt: skip
 
 

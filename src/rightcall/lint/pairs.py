@@ -372,9 +372,15 @@ def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[
             wins = camels > snakes if camels != snakes else len(camel) > len(snake)
             few, many = (snake, camel) if wins else (camel, snake)
             names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
-            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
+            style = "camelCase" if wins else "snake_case"
+            remedy = f"write all arguments in {style}: {join_names(_styled(one.name, wins) for one in few)}"
             usual = mixed >= _SEVERAL or any(uses[one.name] >= _SEVERAL for one in few)
             yield tool, Hit("RC120", names, remedy, few[0].path, certain=not usual), few
+
+
+def _styled(name: str, camel: bool) -> str:
+    words = words_of(name)
+    return "".join((words[0], *(word.title() for word in words[1:]))) if camel else "_".join(words)
 
 
 def find_spellings(
