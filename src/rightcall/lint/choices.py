@@ -50,13 +50,15 @@ _NAMED_LEAD: Final = re.compile(rf"\b{GOOD} (?:[\w-]+ )?([\w-]+)(?: (?:are|is)|(
 """`Valid states: …`, where the last word is one of the argument's name."""
 LIST: Final = _list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
+_END_HERE = r"(?=\s*(?:here|there)?\s*(?:[.;)\n]|$))"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
 _CHOOSES: Final = re.compile(
     rf"\b(?:choose|select|pick) ({OR_LIST}){_ENDED}|"
     rf"\b(?:(?:must|has to|needs to|should) be|set (?:it |this )?to|specify|enter|it is|it's) "
     rf"({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
-    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)|"
+    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}|{_WORD}(?:/{_WORD}){{2,18}})\)|"
+    rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}",
     re.IGNORECASE,
 )
@@ -79,7 +81,7 @@ _RELATIVE: Final = re.compile(
 _NEXT_RELATIVE: Final = re.compile(rf"(?:^|[,;])?(?: or)? ({_WORD})(?:{_CLAUSE}|$)", re.IGNORECASE)
 _KNOWN: Final = re.compile(
     rf"(?<!who )(?<!that )(?<!which )\b(?:knows|understands|recogni[sz]es|distinguishes)(?: only)?:? "
-    rf"({_list_of(_WORD, least=2)}){_ENDED}",
+    rf"({_list_of(_WORD, least=2)}){_END_HERE}",
     re.IGNORECASE,
 )
 """`The export knows name, town and age.`, whatever the argument is called."""

@@ -77,11 +77,11 @@ _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
-    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case) letters\b|"
+    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case|lower-?case|small) letters\b|"
                               r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
                               r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|"
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
-    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case) letters\b|"
+    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case|lower-?case|small) letters\b|"
                               r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
     ("^[A-Z]{2}$", re.compile(rf"{_ALONE}(?:two|2) letters{_AT_END}", re.IGNORECASE)),
@@ -95,6 +95,7 @@ _PATTERNS: Final = (
                     r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) (?:an? )?hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
+    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b", re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24-hour (?:format|time|clock)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b", re.IGNORECASE)),
@@ -193,7 +194,10 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 pattern = ""  # some need a region: `pt-BR`
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
-            if not _CAPITALS.search(text) or (not shown and not _SAYS_CASE.search(text)):
+            said = _SAYS_CASE.search(text)
+            if said is not None and not shown and said[0].lower().startswith(("lower", "small")):
+                pattern = pattern.replace("[A-Z]", "[a-z]")
+            elif not _CAPITALS.search(text) or (not shown and said is None):
                 pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))

@@ -187,7 +187,8 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if len(mine) > 1 and sorted(mine) == sorted(theirs):
         return "RC111", "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
-        return ("RC111", "differ only in singular and plural") if alike and one.kind else None
+        same = (alike and one.kind) or _SEVERAL.isdisjoint(words_of(f"{one.description} {other.description}"))
+        return ("RC111", "differ only in singular and plural") if same else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
@@ -195,9 +196,29 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
-    if alike and _one_meaning(left, right):
+    if alike and (_one_meaning(left, right) or _names_the_same(one, other)):
         return "RC117", "mean the same"
     return None
+
+
+_SEVERAL: Final = word_set(
+    "one single several multiple many list lists array batch or either instead first each both all additional more "
+    "extra further other others bulk alternative alternatively comma only if when"
+)
+"""Words that tell one from several."""
+_APART: Final = _SEVERAL | word_set("id ids email object display full login handle password account numeric uuid auth")
+
+
+def _names_the_same(one: Argument, other: Argument) -> bool:
+    """`user` beside `username`, of which no text says what tells them apart."""
+    shorter, longer = sorted((one, other), key=lambda side: len(side.name))
+    said = words_of(f"{one.description} {other.description}")
+    return (
+        joined(longer.name) == joined(shorter.name) + "name"
+        and one.kind == "string"
+        and bool(one.description and other.description)
+        and _APART.isdisjoint(said)
+    )
 
 
 _BELONGS: Final = word_set("our your my their value parameters params options")
@@ -488,6 +509,8 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
     if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
         return True  # what lists gives several, whatever its name says
+    if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
+        return True  # one argument more is no help
     return alike or not _FATAL.isdisjoint(words_of(one.name))
 
 
@@ -583,6 +606,8 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
     if len(apart) != 1 or not _take_the_same(one, other):
         return None
+    if {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]:
+        return "do nearly the same"
     if mine[-1] == apart[0][0]:
         return "do nearly the same" if {*apart[0]} <= _FACTS else None
     if any({*apart[0]} <= group for group in _NEAR_VERB):

@@ -118,6 +118,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         told.add(str(hit.path[-1]))
         yield tool, hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
+    yield from _left_out(tools[:_MOST_TOOLS], told)
     yield from _change_alike(tools[:_MOST_TOOLS])
 
 
@@ -271,6 +272,45 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
             if words_of(one.name)[-1] in _KINDS and _mean_the_same(mine, words) and not _are_two(one.name, name):
                 told.add(one.name)
                 yield tool, _other_name(tool, one.name, name, other)
+
+
+_TOLD_OTHERWISE: Final = word_set("name names title url email object json text label path login handle slug either or")
+
+
+def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`issue` or `iid`, a number, where two other tools take an `issue_number` or `issue_id`."""
+    uses: dict[tuple[str, str], list[ToolView]] = {}
+    for tool in tools:
+        for one in tool.top:
+            words = words_of(one.name)
+            if len(words) == _USUAL and words[1] in _NUMBERS:
+                uses.setdefault((one.name, one.kind), []).append(tool)
+    for tool in tools if uses else ():
+        own = {one.name for one in tool.top}
+        for one in tool.top:
+            names = [name for name, kind in uses if kind == one.kind and _leaves_out(one.name, name)]
+            if not names or one.name in told or not own.isdisjoint(names) or _is_other(one):
+                continue
+            if len(names) == 1 and len(uses[names[0], one.kind]) >= _USUAL:
+                told.add(one.name)
+                yield tool, _other_name(tool, one.name, names[0], uses[names[0], one.kind][0])
+            elif len(names) > 1:
+                told.add(one.name)
+                text = f"{quote_name(one.name)} may be short for {join_names(names)}, which other tools take"
+                yield tool, Hit("RC113", text, "write it out", one.path)
+
+
+_NUMBERS: Final = word_set("id number no key code uuid")
+
+
+def _leaves_out(short: str, long: str) -> bool:
+    word, kind = words_of(long)
+    return short.lower() in (word, word[0] + kind) and short != long
+
+
+def _is_other(argument: Argument) -> bool:
+    """Whether the text says that something else is meant than the number of the other tools."""
+    return argument.kind != "integer" and not _TOLD_OTHERWISE.isdisjoint(words_of(argument.description))
 
 
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:

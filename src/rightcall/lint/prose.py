@@ -451,11 +451,29 @@ _OF_TOOL = (
 )
 
 
+_BOTH: Final = re.compile(
+    r"\bboth [`'\"]?(\w{1,40})[`'\"]? and [`'\"]?(\w{1,40})[`'\"]? (?:are|have to be|must be) (?:always )?(?:required|"
+    r"mandatory|needed|given|set|provided)\b(?! (?:if|when|for|unless|only|in|with)\b)",
+    re.IGNORECASE,
+)
+
+
+def _both_needed(tool: ToolView, text: str) -> Iterator[Hit]:
+    """`Both start and end are mandatory`, of which one is optional in the schema."""
+    by_name = {one.name: one for one in tool.top}
+    for found in _BOTH.finditer(text):
+        for one in (by_name.get(found[1]), by_name.get(found[2])):
+            if one is not None and not one.required and not _is_one_case(text, found):
+                told = f"{quote_name(one.name)} is optional, and the text of the tool says {quote_text(found[0])}"
+                yield Hit("RC308", told, "correct `required`, or the text", one.path)
+
+
 def _told_of(tool: ToolView) -> Iterator[Hit]:
     """What the description of the tool says of an argument."""
     text = tool.description[:MOST_DESCRIPTION]
     if tool.is_strict or tool.ruled or not re.search(r"required|mandatory|optional", text):
         return
+    yield from _both_needed(tool, text)
     for argument in tool.top[:60]:
         pattern = _OF_TOOL.format(re.escape(argument.name))
         found = re.search(pattern, text, re.IGNORECASE)

@@ -445,6 +445,8 @@ _OPEN_END: Final = re.compile(
 """Words that no sentence ends with. Small letters alone: `A` and `THE` may be names."""
 _ASKS: Final = re.compile(r"\b(?:where|what|how|who|whom|as|than|why|like)\b[^,;.]{0,60}$", re.IGNORECASE)
 """Before a verb that may be the last word: `where the room should be`."""
+_JOINS: Final = re.compile(r"\b(?:and|or)\b ?(?:/|,|or\b|and\b) ?(?:and|or)$")
+"""`and / or`, two words that are meant."""
 _ELLIPSIS: Final = re.compile(r"\s?(?:…|\.\.\.)$")
 _ENGLISH: Final = re.compile(r"\b(?:the|to|for|with|is|are|of)\b")
 _CODE: Final = re.compile(r"[{}=<>|]|https?://")
@@ -467,7 +469,7 @@ def _is_cut(line: str) -> bool:
     line = _ELLIPSIS.sub("", line)
     if not line.isascii() or _CODE.search(line) or len(line.split()) < _LEAST_WORDS:
         return False
-    found = _OPEN_END.search(line)
+    found = _OPEN_END.search(line) if not _JOINS.search(line) else None
     asked = found is not None and found[0].endswith((" be", " to")) and _ASKS.search(line[: found.start()])
     return found is not None and not asked
 
