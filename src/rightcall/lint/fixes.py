@@ -306,7 +306,7 @@ def _letters(text: str) -> str:
 def _move_texts(raw: dict[str, Any]) -> None:
     """What the description tells of each argument becomes the argument's own description; the section stays."""
     view = view_tool(raw)
-    told = dict(documented(view.description))
+    told = dict(documented(view))
     for argument in view.top:
         text = told.get(argument.name, "")
         if text and not argument.part.get("description"):

@@ -53,7 +53,7 @@ _LOCAL_TIME: Final = re.compile(
 """A time without a zone, or with one that has no colon, which the format `date-time` refuses."""
 _FORMATS: Final = (
     ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
-    ("date", re.compile(r"\b(?i:YYYY-MM-DD)\b(?![T ]?(?i:HH))|\bISO[- ]?8601 dates?\b(?!.time)|"
+    ("date", re.compile(r"(?<![A-Za-z])(?i:YYYY-MM-DD)(?![A-Za-z-]|[T ]?(?i:HH))|\bISO[- ]?8601 dates?\b(?!.time)|"
                         r"\bISO[- ]dates?\b(?!.?time)|\b(?i:as|written) \d{4}-\d\d-\d\d\b(?![T ]\d)|"
                         r"\b[Dd]ate in ISO[- ]?(?:8601)? format\b")),
     ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"

@@ -94,7 +94,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             continue
         own_names = [one.name for one in tool.arguments]
         own = {name.lower() for name in own_names}
-        told = [name for name, _ in documented(tool.description)]
+        told = [name for name, _ in documented(tool)]
         listed = (
             [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
             if own & {name.lower() for name in told} or len(told) == 1
