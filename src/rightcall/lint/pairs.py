@@ -16,6 +16,8 @@ from rightcall.lint.polarity import find_doubled
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
 _MOST_SIBLINGS = 80
+_MOST_NAMES = 800
+"""Names of arguments that are compared each with each."""
 KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """A name that all providers take for an argument."""
 
@@ -157,7 +159,7 @@ _LINKS: Final = word_set("to in of on from into with by and or another other one
 
 
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
-    for left, right in combinations(users, 2):
+    for left, right in combinations([*users][:_MOST_NAMES], 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted((left, right), key=lambda key: (-len(users[key]), key[0] in _BARE))
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
