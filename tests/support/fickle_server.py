@@ -1,4 +1,5 @@
-"""An MCP server over standard input and output that tells another list each time: `python fickle_server.py`."""
+"""An MCP server over standard input and output that tells another list each time: `python fickle_server.py`, with its
+instructions behind that."""
 
 import json
 import sys
@@ -19,7 +20,8 @@ TOOLS: list[dict[str, Any]] = [
 def _answer(method: str, asked: int) -> dict[str, Any] | None:
     match method:
         case "initialize":
-            return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "fickle"}}
+            told = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "fickle"}}
+            return {**told, "instructions": " ".join(sys.argv[1:])}
         case "tools/list":
             return {"tools": [{**tool, "description": f"{tool['description']} Question {asked}."} for tool in TOOLS]}
     return None

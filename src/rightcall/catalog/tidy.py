@@ -362,14 +362,22 @@ _WRITTEN: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _old_drafts(node: Schema) -> None:
-    """Drafts 4 to 7 to 2020-12."""
-    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+STRICT_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+
+def number_strict_bounds(node: Schema) -> None:
+    """The flags of draft 4 as the numbers that later drafts have there."""
+    for exclusive, inclusive in STRICT_BOUNDS:
         flag = node.get(exclusive)
         if isinstance(flag, bool):
             del node[exclusive]
             if flag and inclusive in node:
                 node[exclusive] = node.pop(inclusive)
+
+
+def _old_drafts(node: Schema) -> None:
+    """Drafts 4 to 7 to 2020-12."""
+    number_strict_bounds(node)
     if isinstance(node.get("items"), list):
         node["prefixItems"] = node.pop("items")
         if "additionalItems" in node:

@@ -250,10 +250,9 @@ def _server(server: "Server") -> "Document":
     from rightcall.lint.definitions import Document, view_tools
     from rightcall.mcp.links import learn_twice
 
-    first, second = learn_twice(server)
-    return Document(
-        server.name, "server", view_tools([((number,), raw) for number, raw in enumerate(first)]), again=tuple(second)
-    )
+    first, second, instructions = learn_twice(server)
+    places = [((number,), raw) for number, raw in enumerate(first)]
+    return Document(server.name, "server", view_tools(places), again=tuple(second), instructions=instructions)
 
 
 def _gateway(options: Namespace) -> "Document":
@@ -266,14 +265,14 @@ def _gateway(options: Namespace) -> "Document":
     if not enabled:
         raise ConfigError("the policy has no servers: add a table [servers.NAME]")
     lists = {server.name: learn_twice(_of_policy(options, server.name)) for server in enabled}
-    pairs = [(name, str(raw.get("name"))) for name, (first, _) in lists.items() for raw in first]
+    pairs = [(name, str(raw.get("name"))) for name, (first, _, _) in lists.items() for raw in first]
     prefixes = {server.name: server.prefix for server in enabled if server.prefix is not None}
     wires = {pair: wire for wire, pair in name_tools(pairs, prefixes).names.items()}
 
     def listed(at: int) -> list[dict[str, Any]]:
         return [
             {**raw, "name": wires.get((name, str(raw.get("name"))), str(raw.get("name")))}
-            for name, both in lists.items() for raw in both[at]
+            for name, both in lists.items() for raw in both[:2][at]
         ]  # fmt: skip
 
     return Document(
@@ -281,6 +280,7 @@ def _gateway(options: Namespace) -> "Document":
         "server",
         view_tools([((number,), raw) for number, raw in enumerate(listed(0))]),
         again=tuple(listed(1)),
+        instructions="\n\n".join(told for *_, told in lists.values() if told),
     )
 
 

@@ -50,13 +50,15 @@ _NAMED_LEAD: Final = re.compile(rf"\b{GOOD} (?:[\w-]+ )?([\w-]+)(?: (?:are|is)|(
 """`Valid states: …`, where the last word is one of the argument's name."""
 LIST: Final = _list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
+_END_HERE = r"(?=\s*(?:here|there)?\s*(?:[.;)\n]|$))"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
 _CHOOSES: Final = re.compile(
     rf"\b(?:choose|select|pick) ({OR_LIST}){_ENDED}|"
     rf"\b(?:(?:must|has to|needs to|should) be|set (?:it |this )?to|specify|enter|it is|it's) "
     rf"({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
-    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\)|"
+    rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}|{_WORD}(?:/{_WORD}){{2,18}})\)|"
+    rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}",
     re.IGNORECASE,
 )
@@ -69,6 +71,20 @@ _CHOOSES_ONE: Final = re.compile(
     re.IGNORECASE,
 )
 """`As pdf, csv or xlsx.`, of an argument with a few values."""
+_CLAUSE = r",? (?:which|that|where|meaning|so that) [^,;.\n]{2,80}"
+_RELATIVE: Final = re.compile(
+    rf"\b(?:(?:must|has to|have to|needs to|should|can|may) be(?: set to)?(?: either)?|either|one of:?|is either) "
+    rf"({_WORD}){_CLAUSE}((?:(?:,|;)? (?:or )?{_WORD}{_CLAUSE}){{0,8}},? or {_WORD}(?:{_CLAUSE})?){_ENDED}",
+    re.IGNORECASE,
+)
+"""`either keep, which adds, or replace, which removes`: each value has a clause of its own"""
+_NEXT_RELATIVE: Final = re.compile(rf"(?:^|[,;])?(?: or)? ({_WORD})(?:{_CLAUSE}|$)", re.IGNORECASE)
+_KNOWN: Final = re.compile(
+    rf"(?<!who )(?<!that )(?<!which )\b(?:knows|understands|recogni[sz]es|distinguishes)(?: only)?:? "
+    rf"({_list_of(_WORD, least=2)}){_END_HERE}",
+    re.IGNORECASE,
+)
+"""`The export knows name, town and age.`, whatever the argument is called."""
 _APPOSED: Final = re.compile(
     rf"\W*(?:the |an? )?(?:[a-z-]+ ){{0,2}}?([a-z]+)(?: of (?:the |an? )?([a-z-]+))?, ({OR_LIST}){_ENDED}",
     re.IGNORECASE,
@@ -229,6 +245,13 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     whole = _SLASHED.fullmatch(text)
     if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
         yield _checked(text, 0, len(text), text.strip(), sure=True)
+    for found in _RELATIVE.finditer(text):
+        told = [found[1], *_NEXT_RELATIVE.findall(found[2])]
+        plain = not any(one.lower() in _FILLER for one in told) and not _are_things(told)
+        yield told if plain and _are_values(told) and not is_example(text, found.start()) else []
+    known = _KNOWN.search(text)
+    if known is not None and not is_example(text, known.start(1)):
+        yield _checked(text, known.start(1), known.end(1), known[1])
     yield from _used_for(text, chosen)
 
 
@@ -440,7 +463,8 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     filler = _FILLER - {"all", "any"} if len(values) > _PAIR else _FILLER
     codes = all(map(str.isupper, values))  # `A / AA / AAA`
     said = bare and not codes and any(value.lower() in filler for value in values)
-    return values if _are_values(values) and not said else []
+    sound = _are_values(values) or ((lead or sure) and _have_dots(values))
+    return values if sound and not said else []
 
 
 _PAIR = 2
@@ -489,6 +513,17 @@ def _values(listed: str) -> list[str]:
 
 _OF_ARGUMENT: Final = re.compile(r"optional|required|mandatory|nullable", re.IGNORECASE)
 """Said of the argument itself: `(open, closed, optional)`. Two of them are values: `(required, optional)`."""
+
+
+def _have_dots(values: list[str]) -> bool:
+    """Endings such as `tar.gz` among others without a dot; where all have one, they are names of files or hosts."""
+    dotless = [one for one in values if "." not in one]
+    joined = [one.replace(".", "") for one in values]
+    return (
+        bool(dotless)
+        and all(re.fullmatch(r"[a-z\d]+(?:\.[a-z\d]{1,4})?", one) for one in values)
+        and _are_values(joined)
+    )
 
 
 def _are_values(values: list[str]) -> bool:

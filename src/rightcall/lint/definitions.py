@@ -19,7 +19,7 @@ from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.catalog.toml import Source, key_lines, line_of
 from rightcall.errors import ConfigError
 from rightcall.hosts.install.edits import Node, NotReadable, TooDeep, read
-from rightcall.lint.findings import Steps
+from rightcall.lint.findings import Steps, quote_text
 
 Kind = Literal["json", "jsonl", "toml", "python", "pack", "server"]
 Shape = Literal["openai", "anthropic", "mcp", "gemini", "bedrock", "bare"]
@@ -31,6 +31,10 @@ DEEPEST: Final = 12
 """Levels of nesting that are laid out as arguments."""
 _MOST_STEPS = 8
 _MOST_LEVELS = 64
+_MOST_DIGITS = 1_000
+_DEEPEST_READ = 800
+"""Levels of a definition, which some rules write as JSON; a file has a hundred at most."""
+_MOST_VISITS = 20_000
 TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
 _DECLARATIONS: Final = frozenset(("functionDeclarations", "function_declarations"))
 _SHAPES: Final[dict[str, Shape]] = {"input_schema": "anthropic", "inputSchema": "mcp"}
@@ -120,6 +124,8 @@ class Document(Struct, frozen=True):
     text: str = ""
     again: tuple[dict[str, Any], ...] | None = None
     """What a server lists when it is asked a second time."""
+    instructions: str = ""
+    """What a server tells the model of itself, which hosts put before every conversation."""
 
 
 # ── files ──
@@ -142,15 +148,10 @@ def read_file(path: str, text: str) -> Document:
 def _read_json(path: str, text: str) -> Document:
     try:
         value = _plain(read(text))
-    except TooDeep as fault:
-        raise ConfigError(
-            f"{fault.why}, which no model can follow; `lint` reads less deep definitions only",
-            source=path, line=_line_at(text, fault.at),
-        ) from None  # fmt: skip
     except NotReadable as fault:
-        if _looks_like_lines(text):
+        if _looks_like_lines(text) and not isinstance(fault, TooDeep):
             return _read_lines(path, text)
-        raise ConfigError(f"not valid JSON: {fault.why}", source=path, line=_line_at(text, fault.at)) from None
+        raise _unreadable(fault, path, _line_at(text, fault.at)) from None
     places = list(_listed(value))
     if not places:
         raise ConfigError(
@@ -160,17 +161,29 @@ def _read_json(path: str, text: str) -> Document:
     return Document(path, "json", view_tools(places), text)
 
 
+def _unreadable(fault: NotReadable, path: str, line: int) -> ConfigError:
+    why = f"not valid JSON: {fault.why}"
+    if isinstance(fault, TooDeep):
+        why = f"{fault.why}, which no model can follow; `lint` reads less deep definitions only"
+    return ConfigError(why, source=path, line=line)
+
+
 def _looks_like_lines(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     return len(lines) > 1 and all(line.lstrip().startswith("{") and line.rstrip().endswith("}") for line in lines)
 
 
 def _plain(tree: Node) -> Any:
-    """The value of a tree, with numbers as numbers."""
+    """The value of a tree, with numbers as numbers. A key that is there twice would show each reader another text."""
     if tree.kind == "object":
+        twice = next((at for at, key in enumerate(tree.keys) if key in tree.keys[:at]), None)
+        if twice is not None:
+            raise NotReadable(f"the key {quote_text(tree.keys[twice])} is there twice", tree.heads[twice])
         return {key: _plain(child) for key, child in zip(tree.keys, tree.children, strict=True)}
     if tree.kind == "array":
         return [_plain(child) for child in tree.children]
+    if tree.kind == "number" and len(tree.value) > _MOST_DIGITS:
+        raise NotReadable(f"a number of {len(tree.value):,} digits", tree.start)
     return json.loads(tree.value) if tree.kind == "number" else tree.value
 
 
@@ -180,11 +193,9 @@ def _read_lines(path: str, text: str) -> Document:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except RecursionError:
-            raise ConfigError("nested too deeply to be read", source=path, line=number + 1) from None
-        except ValueError as fault:
-            raise ConfigError(f"not valid JSON: {fault}", source=path, line=number + 1) from None
+            value = _plain(read(line))
+        except NotReadable as fault:
+            raise _unreadable(fault, path, number + 1) from None
         places += [((number, *steps), raw) for steps, raw in _listed(value)]
     return Document(path, "jsonl", view_tools(places), text)
 
@@ -212,20 +223,25 @@ def _listed(value: Any, base: Steps = ()) -> Iterator[tuple[Steps, dict[str, Any
     if not isinstance(value, dict):
         return
     table = cast("dict[str, Any]", value)
+    if isinstance(table.get("name"), str) and not _SCHEMA_WORDS.isdisjoint(table):
+        yield base, table  # a tool that seems to hold others is one still
     for key in ("result", "params"):
-        if isinstance(table.get(key), dict) and "tools" in table[key]:
+        if isinstance(table.get(key), dict) and table[key].get("tools"):
             yield from _listed(table[key], (*base, key))
             return
     for key in ("tools", "functions", "functionDeclarations", "function_declarations"):
         inner = table.get(key)
-        if isinstance(inner, list):
+        if isinstance(inner, list) and (inner or "name" not in table):
             yield from _listed(inner, (*base, key))
             return
         if key == "tools" and isinstance(inner, dict) and "name" not in table:
             yield from _from_tables(cast("dict[str, Any]", inner), (*base, key))
             return
-    if _is_tool(table):
+    if _is_tool(table) and (not isinstance(table.get("name"), str) or _SCHEMA_WORDS.isdisjoint(table)):
         yield base, table
+
+
+_SCHEMA_WORDS: Final = frozenset(SCHEMA_KEYS)
 
 
 def _is_tool(table: Mapping[str, Any]) -> bool:
@@ -237,7 +253,19 @@ def _is_tool(table: Mapping[str, Any]) -> bool:
 
 
 def view_tools(places: Iterable[tuple[Steps, dict[str, Any]]], *, ruled: bool = False) -> tuple[ToolView, ...]:
-    return tuple(view_tool(raw, path, number, ruled=ruled) for number, (path, raw) in enumerate(places))
+    return tuple(view_tool(_of_depth(raw), path, number, ruled=ruled) for number, (path, raw) in enumerate(places))
+
+
+def _of_depth(raw: dict[str, Any]) -> dict[str, Any]:
+    """A definition that is not nested too deeply to be read. Raises ConfigError."""
+    left: list[Any] = [raw]
+    for _ in range(_DEEPEST_READ):
+        tables = [one for one in left if isinstance(one, (dict, list))]
+        left = [inner for one in tables for inner in (one.values() if isinstance(one, dict) else one)]
+        if not left:
+            return raw
+    name = quote_text(str(raw.get("name", "")))
+    raise ConfigError(f"the tool {name} is nested more than {_DEEPEST_READ} levels deep, which no model can follow")
 
 
 def view_tool(raw: dict[str, Any], path: Steps = (), number: int = 0, *, ruled: bool = False) -> ToolView:
@@ -310,7 +338,7 @@ def _translated(value: Any, key: str, depth: int) -> Any:
 def _arguments(schema: Schema, base: Steps) -> Iterator[Argument]:
     """A definition that several arguments refer to is laid out once."""
     seen: set[Steps] = set()
-    for argument in _laid_out(schema, base, 0, _Walk(schema, [MOST_ARGUMENTS], frozenset())):
+    for argument in _laid_out(schema, base, 0, _Walk(schema, [MOST_ARGUMENTS], [_MOST_VISITS], frozenset())):
         if argument.path not in seen:
             seen.add(argument.path)
             yield argument
@@ -320,6 +348,8 @@ class _Walk(Struct, frozen=True):
     root: Schema
     left: list[int]
     """How many more arguments are laid out, as the one item."""
+    visits: list[int]
+    """How many more parts are looked into: references to references could be many more than there are arguments."""
     seen: frozenset[str]
     """The references that were followed on the way here."""
 
@@ -348,12 +378,15 @@ def _laid_out(part: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Ar
 
 def _below(raw: Schema, path: Steps, depth: int, walk: _Walk) -> Iterator[Argument]:
     """The arguments inside one: of an object, of the items of an array, behind a reference."""
+    walk.visits[0] -= 1
+    if walk.visits[0] <= 0:
+        return
     reference = raw.get("$ref")
     if isinstance(reference, str):
         if reference in walk.seen:
             return
         target, steps = _look_up(reference, walk.root)
-        inner = _Walk(walk.root, walk.left, walk.seen | {reference})
+        inner = _Walk(walk.root, walk.left, walk.visits, walk.seen | {reference})
         if target:
             yield from _below(target, (*path[: _root_length(path)], *steps), depth, inner)
             return
@@ -387,7 +420,12 @@ def _look_up(reference: str, root: Schema) -> tuple[Schema, Steps]:
     steps: list[str | int] = []
     for piece in reference[1:].split("/")[1:]:
         key: str | int = unquote(piece).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found)):
+        if (
+            isinstance(found, list)
+            and key.isdecimal()
+            and len(key) < _MOST_STEPS
+            and int(key) < len(cast("list[Any]", found))
+        ):
             key = int(key)
             found = cast("list[Any]", found)[key]
         else:

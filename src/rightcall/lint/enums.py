@@ -186,6 +186,14 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
 
 
 _NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|→|(?<=\s)[-–]|[-–](?=\s)|means|is|for)\s?[A-Za-z]")
+_NUMBERED_ON: Final = re.compile(
+    r"(?:,|;|\bor\b|\band\b)\s?(?:or |and )?(\d{1,2}) [a-z]{2,20}(?=\s*(?:[,;.]|$|or\b|and\b))"
+)
+"""The next ones of `0 is off, 1 heating, 2 cooling`."""
+_GLOSSED: Final = re.compile(
+    r"(?<![\w.])(\d{1,2})\s?\((?![^()]*\d)[A-Za-z][^()\n]{1,40}\)(?=\s?(?:[,;./|]|$|or\b|and\b))"
+)
+"""`0 (off), 1 (heating)`"""
 _GOES_UP: Final = re.compile(r"\betc\b|\.\.\.|…|\b\d+\+|\b\d+ or (?:more|higher|above|greater)\b", re.IGNORECASE)
 
 
@@ -194,7 +202,9 @@ def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
     bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
     if argument.kind not in ("integer", "number") or bound:
         return
-    told = [one[1] for one in _NUMBERED.finditer(text) if not is_example(text, one.start())]
+    signed = [*_NUMBERED.finditer(text)]
+    places = [*signed, *(_NUMBERED_ON.finditer(text, signed[0].end()) if signed else _GLOSSED.finditer(text))]
+    told = sorted({one[1] for one in places if not is_example(text, one.start())}, key=int)
     numbers = {int(one) for one in told} if not _GOES_UP.search(text) else set[int]()
     if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
         yield Hit(

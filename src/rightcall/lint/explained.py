@@ -4,7 +4,7 @@ tool's description, its sentences, the object around the argument or the parts i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
@@ -31,7 +31,7 @@ _RETURNS: Final = re.compile(
 
 def find_bare(tool: ToolView) -> Iterator[Hit]:
     """Arguments that nothing explains, and those that only the description of the tool does."""
-    told = {name for name, _ in documented(tool.description)}
+    told = {name for name, _ in documented(tool)}
     texts = {one.path: one.description for one in tool.arguments}
     bare = [
         one
@@ -191,6 +191,9 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
         and re.search(r"\b(?:schema|validation|rules)\b", " ".join(around), re.IGNORECASE)
     ):
         return True
+    stem, _, side = name.rpartition("_")
+    if stem and re.search(rf"\b{re.escape(stem)}_\w+/{re.escape(side)}\b", text):
+        return True  # `posted_from/to`
     if re.search(rf"\b(?:{re.escape(name)}/\w+|\w+/{re.escape(name)})\b", text):
         return True  # `optional start/end`
     alone = argument.depth == 0 and len(argument.siblings) == 1
@@ -273,17 +276,18 @@ def _inside(argument: Argument) -> Iterator[dict[str, Any]]:
         left += [(one, depth + 1) for one in inner if depth < _INSIDE]
 
 
-def documented(text: str) -> list[tuple[str, str]]:
+def documented(tool: ToolView) -> list[tuple[str, str]]:
     """The arguments that a description tells of in a section of its own, with what it says of each."""
     found: list[tuple[str, str]] = []
+    text = tool.description
     section = _SECTION.search(text[:MOST_TEXT])
     if section is not None:
-        found += _entries(text[section.end() : section.end() + MOST_TEXT])
+        found += _entries(text[section.end() : section.end() + MOST_TEXT], {one.name for one in tool.top})
     found += [(one[1], one[2].strip()) for one in _FIELD.finditer(text[:MOST_TEXT])]
     return found
 
 
-def _entries(text: str) -> list[tuple[str, str]]:
+def _entries(text: str, own: Collection[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     indent = ""
     for line in text.split("\n"):
@@ -292,7 +296,8 @@ def _entries(text: str) -> list[tuple[str, str]]:
                 break
             continue
         entry = _ENTRY.match(line)
-        if _RETURNS.match(line) and (entry is None or not found or len(entry[1]) < len(indent)):
+        named = entry is not None and entry[2] in own  # an argument called `output`
+        if _RETURNS.match(line) and not named and (entry is None or not found or len(entry[1]) < len(indent)):
             break
         if entry is not None and (not found or entry[1] == indent):
             indent = entry[1]

@@ -55,7 +55,8 @@ class Hit(Struct, frozen=True):
 
 def quote_name(name: str) -> str:
     """A name of somebody else's, safe to show."""
-    return f"`{escaped(name, _SHOWN)}`"
+    shown = escaped(name, _SHOWN).replace("`", "'")
+    return f"`{shown}`"
 
 
 def quote_text(text: str, limit: int = _SHOWN) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, map_parts
+from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, map_parts, number_strict_bounds
 from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end, node_at, read
 from rightcall.lint.definitions import DEEPEST, TYPES, Document, ToolView, effective, follow, view_tool
 from rightcall.lint.explained import documented
@@ -226,6 +226,7 @@ def _as_json_schema(node: Schema) -> None:
         right = word if word in TYPES else FOREIGN.get(word)
         if right:
             node["type"] = right
+    number_strict_bounds(node)
     for name, inner in as_schema(node.get("properties")).items():
         needed = as_schema(inner).get("required")
         if isinstance(needed, bool):
@@ -305,7 +306,7 @@ def _letters(text: str) -> str:
 def _move_texts(raw: dict[str, Any]) -> None:
     """What the description tells of each argument becomes the argument's own description; the section stays."""
     view = view_tool(raw)
-    told = dict(documented(view.description))
+    told = dict(documented(view))
     for argument in view.top:
         text = told.get(argument.name, "")
         if text and not argument.part.get("description"):

@@ -53,7 +53,7 @@ _LOCAL_TIME: Final = re.compile(
 """A time without a zone, or with one that has no colon, which the format `date-time` refuses."""
 _FORMATS: Final = (
     ("duration", re.compile(r"\bISO[- ]?8601 duration", re.IGNORECASE)),
-    ("date", re.compile(r"\b(?i:YYYY-MM-DD)\b(?![T ]?(?i:HH))|\bISO[- ]?8601 dates?\b(?!.time)|"
+    ("date", re.compile(r"(?<![A-Za-z])(?i:YYYY-MM-DD)(?![A-Za-z-]|[T ]?(?i:HH))|\bISO[- ]?8601 dates?\b(?!.time)|"
                         r"\bISO[- ]dates?\b(?!.?time)|\b(?i:as|written) \d{4}-\d\d-\d\d\b(?![T ]\d)|"
                         r"\b[Dd]ate in ISO[- ]?(?:8601)? format\b")),
     ("date-time", re.compile(r"\bYYYY-MM-DD[T ]HH|\bISO[- ]?8601\b|\bRFC[- ]?3339\b|\bISO (?:date-?time|"
@@ -73,23 +73,29 @@ _FORMATS: Final = (
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
+_ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
     ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
-    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case) letters\b|"
+    ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case|lower-?case|small) letters\b|"
                               r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
                               r"state)|\bISO[- ]?3166-1(?: alpha)?-2|\b3166 alpha-2|"
                               r"\bISO[- ]3166\b(?!-[23])", re.IGNORECASE)),
-    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case) letters\b|"
+    ("^[A-Z]{3}$", re.compile(r"\b(?:three|3) (?:capital|upper-?case|lower-?case|small) letters\b|"
                               r"\b(?:three|3)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|currency|country|"
                               r"airport)|\bISO[- ]?4217\b|\bIATA (?:airport )?code\b", re.IGNORECASE)),
-    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b", re.IGNORECASE)),
+    ("^[A-Z]{2}$", re.compile(rf"{_ALONE}(?:two|2) letters{_AT_END}", re.IGNORECASE)),
+    ("^[A-Z]{3}$", re.compile(rf"{_ALONE}(?:three|3) letters{_AT_END}", re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b|(?:#|\bhash(?: sign)?|\bpound sign)[`'\"]?,? (?:followed by|and|"
+                                     r"then|with|plus) (?:six|6) hex(?:adecimal)?(?: digits| characters)?\b",
+                                     re.IGNORECASE)),
     ("", re.compile(r"\b(?:phone )?number in (?:the )?international (?:format|form)\b|"
                     r"^\W*international (?:format|form)\b", re.IGNORECASE)),
     ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
                     r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) (?:an? )?hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
+    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b", re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24-hour (?:format|time|clock)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b", re.IGNORECASE)),
@@ -188,7 +194,10 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
                 pattern = ""  # some need a region: `pt-BR`
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
-            if not shown or not _CAPITALS.search(text):
+            said = _SAYS_CASE.search(text)
+            if said is not None and not shown and said[0].lower().startswith(("lower", "small")):
+                pattern = pattern.replace("[A-Z]", "[a-z]")
+            elif not _CAPITALS.search(text) or (not shown and said is None):
                 pattern = pattern.replace("[A-Z]", "[A-Za-z]").replace("[a-z]", "[A-Za-z]")  # either may be taken
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
@@ -204,6 +213,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
 
 
 _CAPITALS: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bISO\b|\bIATA\b", re.IGNORECASE)
+_SAYS_CASE: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bsmall letters", re.IGNORECASE)
 _DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
 """What follows is the form of the default alone."""
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
@@ -91,6 +92,15 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
     """`destructiveHint` beside what the name and the text say."""
     read_only, destructive = tool.annotations.get("readOnlyHint"), tool.annotations.get("destructiveHint")
     place = ("annotations",)
+    erases = _chosen_erasure(tool)
+    if erases and (read_only is True or destructive is False) and not destructive:
+        yield Hit(
+            "RC801" if read_only is True else "RC802",
+            f"`{'readOnlyHint` is true' if read_only is True else 'destructiveHint` is false'}, and {erases}",
+            "set it to false, or make a tool of its own of what erases" if read_only is True else "set it to true",
+            (*place, "readOnlyHint" if read_only is True else "destructiveHint"),
+        )
+        return
     if read_only is True and destructive is True:
         yield Hit(
             "RC803",
@@ -111,6 +121,7 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
         )
     elif (
         destructive is True
+        and not erases
         and verb in _READS
         and not (_CHANGES | _FIRST | _ANY) & {*words}
         and not _SAYS_ANY.search(tool.description)
@@ -122,13 +133,32 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
             "set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
-    elif destructive is True and (reads := _TELLS_READS.match(tool.description)) and not _tells_change(tool, words):
+    elif (
+        destructive is True
+        and not erases
+        and (reads := _TELLS_READS.match(tool.description))
+        and not _tells_change(tool, words)
+    ):
         yield Hit(
             "RC805",
             f"`destructiveHint` is true, and the description only says {quote_text(reads[0].strip())}",
             "say what it changes, or set `readOnlyHint` to true",
             (*place, "destructiveHint"),
         )
+
+
+_CHOICE_OF_ACT: Final = word_set("action operation command op act verb")
+_ERASES: Final = _DELETES | word_set("remove clear reset")
+
+
+def _chosen_erasure(tool: ToolView) -> str:
+    """What an argument such as `action` can choose that erases something, as a finding says it; empty where nothing."""
+    for one in tool.top:
+        if words_of(one.name)[-1:] and words_of(one.name)[-1] in _CHOICE_OF_ACT:
+            for value in as_list(one.schema.get("enum")):
+                if isinstance(value, str) and words_of(value)[:1] and words_of(value)[0] in _ERASES:
+                    return f"{quote_name(one.name)} can be {quote_text(value)}"
+    return ""
 
 
 _KEEPS: Final = re.compile(r"\b(?:saves?|writes?|stores?|downloads?)\b", re.IGNORECASE)

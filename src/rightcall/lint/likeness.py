@@ -187,7 +187,8 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if len(mine) > 1 and sorted(mine) == sorted(theirs):
         return "RC111", "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
-        return ("RC111", "differ only in singular and plural") if alike and one.kind else None
+        same = (alike and one.kind) or _SEVERAL.isdisjoint(words_of(f"{one.description} {other.description}"))
+        return ("RC111", "differ only in singular and plural") if same else None
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
@@ -195,9 +196,29 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
-    if alike and _one_meaning(left, right):
+    if alike and (_one_meaning(left, right) or _names_the_same(one, other)):
         return "RC117", "mean the same"
     return None
+
+
+_SEVERAL: Final = word_set(
+    "one single several multiple many list lists array batch or either instead first each both all additional more "
+    "extra further other others bulk alternative alternatively comma only if when"
+)
+"""Words that tell one from several."""
+_APART: Final = _SEVERAL | word_set("id ids email object display full login handle password account numeric uuid auth")
+
+
+def _names_the_same(one: Argument, other: Argument) -> bool:
+    """`user` beside `username`, of which no text says what tells them apart."""
+    shorter, longer = sorted((one, other), key=lambda side: len(side.name))
+    said = words_of(f"{one.description} {other.description}")
+    return (
+        joined(longer.name) == joined(shorter.name) + "name"
+        and one.kind == "string"
+        and bool(one.description and other.description)
+        and _APART.isdisjoint(said)
+    )
 
 
 _BELONGS: Final = word_set("our your my their value parameters params options")
@@ -314,7 +335,8 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
     letter = "path" if name == "p" and not _FILES.isdisjoint(told_of) else _LETTERS.get(name)
     if letter not in (None, "query", *told_of) and told_of:  # what the text begins with, such as `filter` for `f`
         letter = next((one for one in told_of[:_NEAR] if one[0] == name[0] and len(one) > _LONG_WORD), None)
-    long = letter if argument.kind == "string" and not re.search(told, tool.description) else None
+    long = letter or _initial(argument, told_of)
+    long = long if argument.kind == "string" and not re.search(told, tool.description) else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
@@ -328,6 +350,18 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
             argument.path,
             certain=not _is_spelt_out(name, long, told_of) and not _is_used(name, argument.description),
         )
+
+
+_LITTLE: Final = word_set("the that this what which with how for from number name value text string")
+
+
+def _initial(argument: Argument, told: Sequence[str]) -> str | None:
+    """The word that one letter stands for, where others of the tool are letters as well: `d`, the day."""
+    letters = [one for one in argument.siblings if len(one) == 1]
+    if len(argument.name) > 1 or len(letters) < 2 or "x" in letters:
+        return None
+    words = (word for word in told[:_NEAR] if len(word) > 2 and word not in _LITTLE)
+    return next((word for word in words if word[0] == argument.name.lower()), None)
 
 
 def _is_used(name: str, text: str) -> bool:
@@ -473,6 +507,10 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
     mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
     alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
+        return True  # what lists gives several, whatever its name says
+    if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
+        return True  # one argument more is no help
     return alike or not _FATAL.isdisjoint(words_of(one.name))
 
 
@@ -568,6 +606,8 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
     if len(apart) != 1 or not _take_the_same(one, other):
         return None
+    if {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]:
+        return "do nearly the same"
     if mine[-1] == apart[0][0]:
         return "do nearly the same" if {*apart[0]} <= _FACTS else None
     if any({*apart[0]} <= group for group in _NEAR_VERB):

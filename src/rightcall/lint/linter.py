@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from rightcall.catalog.tidy import as_schema
 from rightcall.lint import (
@@ -26,20 +26,23 @@ from rightcall.lint import (
     steering,
     wording,
 )
-from rightcall.lint.definitions import Document, Lines, ToolView
+from rightcall.lint.definitions import Document, Lines, ToolView, view_tool
 from rightcall.lint.findings import Finding, Hit, rank_of
 from rightcall.lint.rules import Rule, load_rules, severity_of
 
 _TOOLS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (prose, {"RC3"}),
     (schemas, {"RC4"}), (lists, {"RC6"}), (injection, {"RC7"}), (steering, {"RC1", "RC7"}), (conversation, {"RC7"}),
     (hints, {"RC8"}), (changing, {"RC9"}),
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}),
-    (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
+    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}),
+    (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
 )  # fmt: skip
+
+
+_INJECTION: Final = "RC7"
 
 
 class Choice(Struct, frozen=True):
@@ -76,7 +79,7 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
     """What the rules find in a document, tool by tool in the order of the list, the worst first."""
     rules, lines = load_rules(), Lines(document)
     found: list[Finding] = []
-    for tool, hit in _hits(document, [one for one in document.tools if _is_seen(one)], choice):
+    for tool, hit in _hits(document, choice):
         name = tool.name if tool is not None else ""
         if choice.counts(rules[hit.rule], name, certain=hit.certain):
             path = (*tool.path, *hit.path) if tool is not None else ()
@@ -90,22 +93,36 @@ def lint(document: Document, choice: Choice) -> list[Finding]:
     return list(dict.fromkeys(found))
 
 
+def _spoken(document: Document) -> ToolView:
+    """The instructions of a server, as the text of a tool that has nothing else."""
+    raw = {"description": document.instructions}
+    return structs.replace(view_tool(raw, (), len(document.tools)), name="the server's instructions")
+
+
 def _is_seen(tool: ToolView) -> bool:
-    """Whether a model sees the tool. MCP Apps keep those for the app from it."""
+    """Whether a model sees the tool. MCP Apps keep those for the app from it; other hosts show them all the same, so
+    the rules on injection count for every tool."""
     visible = as_schema(as_schema(tool.raw.get("_meta")).get("ui")).get("visibility")
     return not isinstance(visible, list) or "model" in visible
 
 
-def _hits(document: Document, tools: Sequence[ToolView], choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
+def _hits(document: Document, choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
     wanted = choice.families()
-    for tool in tools:
+    tools = [one for one in document.tools if _is_seen(one)]
+    for tool in document.tools:
+        seen = len(tools) == len(document.tools) or _is_seen(tool)
         for group, families in _TOOLS:
-            for hit in group.check(tool) if families & wanted else ():
+            for hit in group.check(tool) if families & wanted and (seen or _INJECTION in families) else ():
                 yield tool, hit
-        for hit in providers.check(tool, choice.providers) if "RC5" in wanted else ():
+        for hit in providers.check(tool, choice.providers) if "RC5" in wanted and seen else ():
             yield tool, hit
+    if document.instructions:
+        spoken = _spoken(document)
+        for group, families in _TOOLS:
+            for hit in group.check(spoken) if _INJECTION in families & wanted else ():
+                yield spoken, hit
     for group, families in _LISTS:
         if families & wanted:
-            yield from group.check_list(tools)
+            yield from group.check_list(document.tools if _INJECTION in families else tools)
     yield from lists.check_again(document)
     yield from history.check_history(tools, choice.misnamings)

@@ -16,7 +16,7 @@ from rightcall.gate.repair.words import joined, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.explained import documented
-from rightcall.lint.findings import Hit, join_names, named_steps, plain
+from rightcall.lint.findings import Hit, join_names, named_steps, plain, word_set
 from rightcall.lint.injection import prose_of
 from rightcall.lint.schemas import walk
 from rightcall.lint.told import one_word_names, shown_names
@@ -33,6 +33,13 @@ _MENTION: Final = re.compile(
     r"(?:(?:parameter|argument|option|flag|param)s?[ \t]+[`'\"]([A-Za-z_]\w{1,40})[`'\"]|"
     r"[`'\"]([A-Za-z_]\w{1,40})[`'\"][ \t]+(?:parameter|argument|option|flag|param)s?\b)",
     re.IGNORECASE,
+)
+_THE_ONE: Final = re.compile(
+    r"\b(?:[Uu]se|[Ss]et|[Pp]ass|[Gg]ive|[Vv]ia|[Ww]ith|[Tt]hrough) the ([a-z][a-z0-9]{2,30}) (?:parameter|argument)\b"
+)
+_ADJECTIVES: Final = word_set(
+    "optional required first second third last same following above below new only other next right given named single "
+    "additional extra query string search main matching corresponding respective path body url input"
 )
 _IDENTIFIER = r"(?:[a-z]+(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+)"
 _EACH = rf"(?:(?:an?|the|your|its|both|also|either)\s+){{0,2}}({_IDENTIFIER})\b(?![(.:/-]\w)"
@@ -69,7 +76,8 @@ _PASSED_AS: Final = re.compile(
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
     r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
-    r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b"
+    r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b|"
+    r"\b(?:[Ll]eave|[Kk]eep|[Ww]ith) (?:the )?[`'\"]([a-z]\w{1,40})[`'\"] (?:set )?(?:to|at) [`'\"]?(?:true|false)\b"
 )
 
 
@@ -86,7 +94,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             continue
         own_names = [one.name for one in tool.arguments]
         own = {name.lower() for name in own_names}
-        told = [name for name, _ in documented(tool.description)]
+        told = [name for name, _ in documented(tool)]
         listed = (
             [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
             if own & {name.lower() for name in told} or len(told) == 1
@@ -135,6 +143,7 @@ def _mentioned(text: str) -> list[str]:
         if not _OF_ADDRESS.search(_sentence(text, found))
     ]
     loose = ("option", "flag")
+    called += [("argument", found[1]) for found in _THE_ONE.finditer(text[:MOST_TEXT]) if found[1] not in _ADJECTIVES]
     named = [name for words, name in called if not any(word in words for word in loose) or len(words_of(name)) > 1]
     unmarked = plain(text[:MOST_TEXT])
     given: dict[str, re.Match[str]] = {}
@@ -144,7 +153,9 @@ def _mentioned(text: str) -> list[str]:
     named = [name for name in named if not _is_value(name, unmarked) and not _is_part(name, unmarked)]
     named += [found[1] for found in _PASSED_AS.finditer(unmarked)]
     return named + [
-        found[1] or found[2] or found[3] for found in _SET.finditer(text[:MOST_TEXT]) if not _is_elsewhere(text, found)
+        next(filter(None, found.groups()))
+        for found in _SET.finditer(text[:MOST_TEXT])
+        if not _is_elsewhere(text, found)
     ]
 
 
@@ -191,8 +202,8 @@ _ENDS: Final = re.compile(r"\.\s|\n|$")
 def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     """Whether what is set is a field of the result, or a setting of the server that a person changes."""
     before = _GIVES.search(text[max(0, found.start() - 40) : found.start()])
-    given = found[1] is not None or found[3] is not None or before is not None
-    name = found[1] or found[2] or found[3]
+    given = found[2] is None or before is not None
+    name = next(filter(None, found.groups()))
     return not given or _SETTING.search(_sentence(text, found)) is not None or name.upper() in text
 
 

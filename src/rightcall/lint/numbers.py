@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.numbers import is_unit
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
@@ -281,7 +281,7 @@ def _find_bound(argument: Argument, text: str, pattern: re.Pattern[str], side: i
 def _bounds(argument: Argument, text: str, found: re.Match[str]) -> bool:
     """Whether a number is a bound of the argument: of what it counts, in its unit, and of every kind of it."""
     return (
-        _counts(argument.kind, text, found)
+        (_counts(argument.kind, text, found) or _counts_items(argument, text, found))
         and not _is_scaled(argument, text, found)
         and not _is_of_one_kind(argument, text[: found.start()])
     )
@@ -326,6 +326,24 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     return not word.startswith(("char", "letter", "word")) or "length" in text.lower() or "character" in text.lower()
 
 
+_COUNTED_BEHIND: Final = re.compile(
+    r"\s?(of them|of these|(?:[a-z-]+ ){0,2}?[a-z-]+s)(?=\s*(?:[.,;)]|$|in\b|at\b|can\b|are\b))", re.I
+)
+_NO_ITEMS: Final = word_set(
+    "characters letters words bytes seconds minutes hours days weeks months years lines tokens pages"
+)
+
+
+def _counts_items(argument: Argument, text: str, found: re.Match[str]) -> bool:
+    """Whether a bound counts the items of a list by what they are: `At most 20 hosts.`, `no more than 20 of them`."""
+    behind = _COUNTED_BEHIND.match(text, found.end()) if argument.kind == "array" else None
+    if behind is None or "each" in text[: found.end()].lower():
+        return False
+    last = words_of(behind[1])[-1:]
+    meant = behind[1].lower().startswith("of the") or {*map(singular, last)} & {*map(singular, words_of(argument.name))}
+    return bool(meant or not text[: found.start()].strip(" *_(")) and _NO_ITEMS.isdisjoint(last)
+
+
 def _is_scaled(argument: Argument, text: str, found: re.Match[str]) -> bool:
     """Whether a bound is told in another unit than the value: `Time in ms, at most 60 seconds`."""
     behind = re.match(r"\s?([A-Za-z]+)", text[found.end() :])
@@ -360,6 +378,11 @@ def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str
 
 _NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
 _LENGTHS: Final = word_set("distance radius")
+_MOMENTS: Final = word_set("position time start end offset at from to seek")
+_RECORDING: Final = re.compile(
+    r"\b(?:video|audio|clip|recording|track|film|movie|song|podcast|footage|playback)s?\b", re.IGNORECASE
+)
+"""A moment in one of these has a unit."""
 _ON_SCREEN: Final = word_set("border corner inner outer blur stroke")
 """What is measured as a style sheet does."""
 _TOLD_UNIT: Final = re.compile(
@@ -438,7 +461,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             return
     if (
         words
-        and words[-1] in _NEEDS_UNIT
+        and (words[-1] in _NEEDS_UNIT or (words[-1] in _MOMENTS and _RECORDING.search(text)))
         and _ON_SCREEN.isdisjoint((*words, *words_of(text)))
         and not _TOLD_UNIT.search(text)
         and not _FOREIGN.search(text)

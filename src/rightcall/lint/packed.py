@@ -83,6 +83,10 @@ _OF_ANSWER: Final = (("fields",), ("include",), ("expand",), ("embed",))
 """What an answer is to hold: services take that in one text."""
 
 
+_NEAR = 4
+"""Words at the beginning of a text that say what the value is: `Recipients, separated by commas`."""
+
+
 def find_packed(argument: Argument, text: str) -> Hit | None:
     """A list or an object that is passed as text. What counts is said of the value in the first two sentences."""
     told = ". ".join(re.split(r"\.\s+", bare(text).split("\n\n", 1)[0])[:2])
@@ -100,6 +104,8 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
     found = _SEPARATED.search(told)
     if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words) or words[-1:] in _OF_ANSWER:
         return None
-    if _BEGINS.match(told) or any(singular(word) != word for word in words[-2:]):
+    before = words_of(told[: found.start()])
+    plural = any(singular(word) != word for word in before[:_NEAR]) and len(before) <= _NEAR + 2
+    if _BEGINS.match(told) or plural or any(singular(word) != word for word in words[-2:]):
         return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path)
     return None

@@ -16,6 +16,8 @@ from rightcall.lint.polarity import find_doubled
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
 _MOST_SIBLINGS = 80
+_MOST_NAMES = 800
+"""Names of arguments that are compared each with each."""
 KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """A name that all providers take for an argument."""
 
@@ -118,6 +120,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         told.add(str(hit.path[-1]))
         yield tool, hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
+    yield from _left_out(tools[:_MOST_TOOLS], told)
     yield from _change_alike(tools[:_MOST_TOOLS])
 
 
@@ -156,7 +159,7 @@ _LINKS: Final = word_set("to in of on from into with by and or another other one
 
 
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
-    for left, right in combinations(users, 2):
+    for left, right in combinations([*users][:_MOST_NAMES], 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted((left, right), key=lambda key: (-len(users[key]), key[0] in _BARE))
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
@@ -273,6 +276,45 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
                 yield tool, _other_name(tool, one.name, name, other)
 
 
+_TOLD_OTHERWISE: Final = word_set("name names title url email object json text label path login handle slug either or")
+
+
+def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`issue` or `iid`, a number, where two other tools take an `issue_number` or `issue_id`."""
+    uses: dict[tuple[str, str], list[ToolView]] = {}
+    for tool in tools:
+        for one in tool.top:
+            words = words_of(one.name)
+            if len(words) == _USUAL and words[1] in _NUMBERS:
+                uses.setdefault((one.name, one.kind), []).append(tool)
+    for tool in tools if uses else ():
+        own = {one.name for one in tool.top}
+        for one in tool.top:
+            names = [name for name, kind in uses if kind == one.kind and _leaves_out(one.name, name)]
+            if not names or one.name in told or not own.isdisjoint(names) or _is_other(one):
+                continue
+            if len(names) == 1 and len(uses[names[0], one.kind]) >= _USUAL:
+                told.add(one.name)
+                yield tool, _other_name(tool, one.name, names[0], uses[names[0], one.kind][0])
+            elif len(names) > 1:
+                told.add(one.name)
+                text = f"{quote_name(one.name)} may be short for {join_names(names)}, which other tools take"
+                yield tool, Hit("RC113", text, "write it out", one.path)
+
+
+_NUMBERS: Final = word_set("id number no key code uuid")
+
+
+def _leaves_out(short: str, long: str) -> bool:
+    word, kind = words_of(long)
+    return short.lower() in (word, word[0] + kind) and short != long
+
+
+def _is_other(argument: Argument) -> bool:
+    """Whether the text says that something else is meant than the number of the other tools."""
+    return argument.kind != "integer" and not _TOLD_OTHERWISE.isdisjoint(words_of(argument.description))
+
+
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
     """Each word of the one that is no kind of value has one in the other that means the same."""
     left, right = ({_FULL.get(word, word) for word in words - _KINDS} for words in (mine, theirs))
@@ -372,9 +414,15 @@ def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[
             wins = camels > snakes if camels != snakes else len(camel) > len(snake)
             few, many = (snake, camel) if wins else (camel, snake)
             names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
-            remedy = f"write all arguments in {'camelCase' if wins else 'snake_case'}"
+            style = "camelCase" if wins else "snake_case"
+            remedy = f"write all arguments in {style}: {join_names(_styled(one.name, wins) for one in few)}"
             usual = mixed >= _SEVERAL or any(uses[one.name] >= _SEVERAL for one in few)
             yield tool, Hit("RC120", names, remedy, few[0].path, certain=not usual), few
+
+
+def _styled(name: str, camel: bool) -> str:
+    words = words_of(name)
+    return "".join((words[0], *(word.title() for word in words[1:]))) if camel else "_".join(words)
 
 
 def find_spellings(

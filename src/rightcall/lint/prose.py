@@ -19,6 +19,7 @@ from rightcall.lint.addresses import find_address
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.enums import IS_SEVERAL, choices_of, find_choices, find_numbered, is_nullable, mistyped
+from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
 from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
@@ -31,20 +32,34 @@ from rightcall.lint.shown import find_shown
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from choices_of(tool)
+    told = dict(documented(tool))
     for argument in tool.arguments:
-        long = len(argument.description.split()) > _LONG_TEXT
-        for hit in _of_argument(argument, tool):
+        text = argument.description or (told.get(argument.name, "") if argument.depth == 0 else "")
+        long = len(text.split()) > _LONG_TEXT
+        for hit in _of_argument(argument, _even(text[:MOST_TEXT]), tool):
             yield structs.replace(hit, certain=False) if long and hit.rule in _GUESSED else hit
 
 
+_NARROW: Final = str.maketrans(
+    {"（": " (", "）": ") ", "，": ", ", "、": ", ", "：": ": ", "；": "; ", "。": ". ", "～": "-"}
+)
+"""The signs of full width that Chinese and Japanese texts have."""
+
+
+def _even(text: str) -> str:
+    """A text with narrow signs, and with one pair of marks where it has two."""
+    return _MARKED_TWICE.sub("", text.translate(_NARROW)).replace("``", "`")
+
+
+_MARKED_TWICE: Final = re.compile(r"``(?=[\"'])|(?<=[\"'])``")
 _LONG_TEXT = 40
 """Words beyond which a text tells of cases, advice and parts as well."""
 _GUESSED: Final = word_set("RC301 RC304 RC308 RC309 RC310 RC311")
 """What is read anywhere in a text, so that in a long one it is a guess."""
 
 
-def _of_argument(argument: Argument, tool: ToolView) -> Iterator[Hit]:
-    text = argument.description[:MOST_TEXT]
+def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    """`text`: the description of the argument, or what a section of the tool's says of it."""
     if text:
         chosen = [*find_choices(argument, text, tool)]
         yield from chosen
@@ -126,6 +141,8 @@ def default_in(text: str, argument: Argument) -> Any:
         return NO_DEFAULT
     word, kind = next(one for one in found.groups() if one), argument.kind
     quoted = word[0] in "'\"`"
+    if re.search(r"[<{]\w", word):
+        return NO_DEFAULT  # a part of it is to be filled in
     bare = word.strip("'\"`")
     if kind == "boolean":
         return {"true": True, "false": False, **_STATES}.get(bare.lower(), NO_DEFAULT)
@@ -451,11 +468,29 @@ _OF_TOOL = (
 )
 
 
+_BOTH: Final = re.compile(
+    r"\bboth [`'\"]?(\w{1,40})[`'\"]? and [`'\"]?(\w{1,40})[`'\"]? (?:are|have to be|must be) (?:always )?(?:required|"
+    r"mandatory|needed|given|set|provided)\b(?! (?:if|when|for|unless|only|in|with)\b)",
+    re.IGNORECASE,
+)
+
+
+def _both_needed(tool: ToolView, text: str) -> Iterator[Hit]:
+    """`Both start and end are mandatory`, of which one is optional in the schema."""
+    by_name = {one.name: one for one in tool.top}
+    for found in _BOTH.finditer(text):
+        for one in (by_name.get(found[1]), by_name.get(found[2])):
+            if one is not None and not one.required and not _is_one_case(text, found):
+                told = f"{quote_name(one.name)} is optional, and the text of the tool says {quote_text(found[0])}"
+                yield Hit("RC308", told, "correct `required`, or the text", one.path)
+
+
 def _told_of(tool: ToolView) -> Iterator[Hit]:
     """What the description of the tool says of an argument."""
     text = tool.description[:MOST_DESCRIPTION]
     if tool.is_strict or tool.ruled or not re.search(r"required|mandatory|optional", text):
         return
+    yield from _both_needed(tool, text)
     for argument in tool.top[:60]:
         pattern = _OF_TOOL.format(re.escape(argument.name))
         found = re.search(pattern, text, re.IGNORECASE)

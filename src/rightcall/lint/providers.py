@@ -106,7 +106,8 @@ def _gathered(tool: ToolView, schema: Schema, words: frozenset[str]) -> dict[str
     """The keywords that are there, each with the arguments that have it."""
     found: dict[str, list[str]] = {}
     for path, part in reached(schema, tool.schema_path):
-        for word in part.keys() & words:
+        old = {strict for strict, _, _ in _STRICT if isinstance(part.get(strict), bool)}  # which RC417 tells
+        for word in (part.keys() & words) - old:
             found.setdefault(word, []).append(_named(path))
     return dict(sorted(found.items()))
 
@@ -220,6 +221,8 @@ def _bounds(part: Schema) -> Iterator[str]:
     """What to write for each strict bound of a part."""
     for strict, plain, step in _STRICT:
         bound = part.get(strict)
+        if isinstance(bound, bool):
+            continue
         if strict in part and part.get("type") == "integer" and isinstance(bound, int):
             yield f"write `{plain}` {bound + step} for `{strict}` {bound}"
         elif strict in part:

@@ -148,20 +148,26 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 def _sarif_result(finding: Finding, places: Mapping[str, int]) -> dict[str, Any]:
     text = f"{finding.tool}: {finding.message}" if finding.tool else finding.message
+    steps = "/".join(map(str, finding.path))
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": places[finding.rule],
         "level": severity_of(finding),
-        "message": {"text": f"{escaped(text)}. Fix: {finding.remedy}"},
-        "partialFingerprints": {"tool/rule/path": f"{finding.tool}/{finding.rule}/{'/'.join(map(str, finding.path))}"},
+        "message": {"text": _without_links(f"{escaped(text)}. Fix: {finding.remedy}")},
+        "partialFingerprints": {"tool/rule/path": escaped(f"{finding.tool}/{finding.rule}/{steps}", 1_000)},
     }
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.source)}}
     if finding.line:
         physical["region"] = {"startLine": finding.line}
     location: dict[str, Any] = {"physicalLocation": physical}
     if finding.tool:
-        location["logicalLocations"] = [{"name": finding.tool, "kind": "function"}]
+        location["logicalLocations"] = [{"name": escaped(finding.tool), "kind": "function"}]
     return {**result, "locations": [location]}
+
+
+def _without_links(text: str) -> str:
+    """A message in which SARIF finds neither a link nor a place for an argument."""
+    return re.sub(r"\{(\d+)\}", r"{ \1 }", text.replace("](", "] ("))
 
 
 def _uri(source: str) -> str:

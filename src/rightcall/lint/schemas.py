@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from rightcall.base.text import message_of, render_json
 from rightcall.catalog.schema import validator
-from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, parts, tidy_arguments
+from rightcall.catalog.tidy import STRICT_BOUNDS, Part, Schema, as_list, as_schema, parts, tidy_arguments
 from rightcall.errors import RightCallError
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import DEEPEST, TYPES, Argument, ToolView, follow
@@ -305,6 +305,12 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
             'write "type": ["string", "null"], or leave it out of `required`',
             path,
         )
+    for strict, plain in STRICT_BOUNDS:
+        flag, bound = part.get(strict), part.get(plain)
+        if isinstance(flag, bool):
+            remedy = f"write `{strict}` {render_json(bound, 20)} for both" if flag and plain in part else "leave it out"
+            text = f"{_where(path)} has `{strict}: {str(flag).lower()}`, the way of draft 4, which later drafts refuse"
+            yield Hit("RC417", text, remedy, path)
     for word, right in (
         ("optional", "required"),
         ("default_value", "default"),

@@ -1,13 +1,14 @@
 """RC123: names and choices with a word that is misspelt.
 
 Two ways lead to it. Some words are misspelt so often that a list has them. Any other counts only where the texts of the
-same tool have the right word beside it: trade names and abbreviations stay alone.
+same tool, or of two others of the list, have the right word: trade names and abbreviations stay alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.catalog.tidy import as_list
@@ -135,9 +136,20 @@ _VARIANTS: Final = tuple(tuple(pair.split("=")) for pair in _VARIANTS_TEXT.split
 """Ways to spell one word on both sides of an ocean."""
 
 
-def check(tool: ToolView) -> Iterator[Hit]:
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    told = [_words_told(tool) for tool in tools]
+    uses = Counter(word for words in told for word in words)
+    usual = {word for word, count in uses.items() if count > 1}
+    for tool, own in zip(tools, told, strict=True):
+        yield from ((tool, hit) for hit in _misspelt(tool, own, usual))
+
+
+def _words_told(tool: ToolView) -> set[str]:
     texts = " ".join((tool.description, *(one.description for one in tool.arguments)))[:20_000]
-    told = {word for word in re.findall(r"[a-z]+", texts.lower()) if len(word) >= _SHORTEST}
+    return {word for word in re.findall(r"[a-z]+", texts.lower()) if len(word) >= _SHORTEST}
+
+
+def _misspelt(tool: ToolView, own: set[str], usual: set[str]) -> Iterator[Hit]:
     places: list[tuple[str, Steps, str]] = [("the name", tool.at("name"), tool.name)]
     for one in tool.arguments:
         places.append(("argument", one.path, one.name))
@@ -146,7 +158,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for what, path, name in places:
         words = words_of(name)
         for word in words:
-            right = _right(word, told if what != "the choice" else set())
+            right = _right(word, *((own, usual) if what != "the choice" else ()))
             if right:
                 yield Hit(
                     "RC123", f"{what} {quote_name(name)} has a misspelt word: {quote_text(word)}",
@@ -155,15 +167,21 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 break
 
 
-def _right(word: str, told: set[str]) -> str:
+def _right(word: str, *told: set[str]) -> str:
     """The word that a misspelt one is meant to be; empty where it is not misspelt."""
     if word in _WRONG:
         return _WRONG[word]
     if word.endswith("s") and word[-2:-1] != "s" and word[:-1] in _WRONG:
         return _WRONG[word[:-1]] + "s"
-    if len(word) < _SHORTEST or word in told or is_word(word) or not word.isalpha() or not word.isascii():
+    if (
+        len(word) < _SHORTEST
+        or any(word in words for words in told)
+        or is_word(word)
+        or not word.isalpha()
+        or not word.isascii()
+    ):
         return ""
-    near = [other for other in told if other[0] == word[0] and abs(len(other) - len(word)) < 2]
+    near = [other for words in told for other in words if other[0] == word[0] and abs(len(other) - len(word)) < 2]
     return next((other for other in sorted(near) if _is_slip(word, other)), "")
 
 

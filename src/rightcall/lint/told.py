@@ -23,6 +23,8 @@ _GIVES: Final = re.compile(
     r"(?!\s+(?:format|form|notation|style|order|units?|file|folder|mode)\b|[`=(:/.]\w)",
     re.IGNORECASE,
 )
+_NEXT: Final = re.compile(rf",? and (?:the )?(?:[\w'-]+\s+){{1,5}}(?:in|into|as|under)\s+{_WORD}", re.IGNORECASE)
+"""… `and the one to reach in`, with the verb left out"""
 _NO_NAMES: Final = word_set(
     "string null true false none json integer number boolean object array list text undefined any all asc desc this "
     "that markdown html csv yaml xml auto default utc"
@@ -39,9 +41,11 @@ def one_word_names(tool: ToolView, elsewhere: re.Pattern[str]) -> list[str]:
         if "`" not in sentence or elsewhere.search(sentence):
             continue
         beside = own & {word.lower() for word in re.findall(r"`(\w+)`", sentence)}
-        for found in _GIVES.finditer(sentence):
-            name = found[1] or found[2]
-            if name.lower() not in _NO_NAMES and (beside or _RANGE.match(sentence, found.end())):
+        given = [(found, found[1] or found[2], found[2]) for found in _GIVES.finditer(sentence)]
+        given += [(found, found[1], found[1]) for found in _NEXT.finditer(sentence) if given]
+        several = len({put for _, _, put in given if put} - own) > 1
+        for found, name, put in given:
+            if name.lower() not in _NO_NAMES and (beside or (several and put) or _RANGE.match(sentence, found.end())):
                 names.append(name)
     return names
 

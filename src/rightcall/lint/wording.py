@@ -437,11 +437,17 @@ _LAST = 160
 """Characters at the end of a text that are read."""
 _LEAST_WORDS = 6
 _OPEN_END: Final = re.compile(
-    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|(?:can|may|must|will|cannot|should) be|(?:is|of|to|for|"
+    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|(?:can|may|must|will|cannot|should) be|"
+    r"(?:have|has|need|needs|ought|are|is) to(?: be)?|(?:is|of|to|for|"
     r"with|by|"
     r"in|from|as) a))$"
 )
 """Words that no sentence ends with. Small letters alone: `A` and `THE` may be names."""
+_ASKS: Final = re.compile(r"\b(?:where|what|how|who|whom|as|than|why|like)\b[^,;.]{0,60}$", re.IGNORECASE)
+"""Before a verb that may be the last word: `where the room should be`."""
+_JOINS: Final = re.compile(r"\b(?:and|or)\b ?(?:/|,|or\b|and\b) ?(?:and|or)$")
+"""`and / or`, two words that are meant."""
+_ELLIPSIS: Final = re.compile(r"\s?(?:…|\.\.\.)$")
 _ENGLISH: Final = re.compile(r"\b(?:the|to|for|with|is|are|of)\b")
 _CODE: Final = re.compile(r"[{}=<>|]|https?://")
 
@@ -460,9 +466,12 @@ def _find_cut(tool: ToolView) -> Iterator[Hit]:
 
 
 def _is_cut(line: str) -> bool:
+    line = _ELLIPSIS.sub("", line)
     if not line.isascii() or _CODE.search(line) or len(line.split()) < _LEAST_WORDS:
         return False
-    return _OPEN_END.search(line) is not None
+    found = _OPEN_END.search(line) if not _JOINS.search(line) else None
+    asked = found is not None and found[0].endswith((" be", " to")) and _ASKS.search(line[: found.start()])
+    return found is not None and not asked
 
 
 # ── the list ──

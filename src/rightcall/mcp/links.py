@@ -679,26 +679,28 @@ _STARTING = 30.0
 
 def learn_tools(server: Server) -> list[dict[str, Any]]:
     """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
-    return _learn(server, 1)[0]
+    return _learn(server, 1)[0][0]
 
 
-def _learn(server: Server, times: int) -> list[list[dict[str, Any]]]:
+def _learn(server: Server, times: int) -> tuple[list[list[dict[str, Any]]], str]:
+    """Its tools, as often as wanted, and its instructions."""
     try:
-        lists = asyncio.run(_list_often(server, times))
-        return [[json.decode(one) for one in found] for found in lists]
+        lists, instructions = asyncio.run(_list_often(server, times))
+        return [[json.decode(one) for one in found] for found in lists], instructions
     except ServerSlow as fault:
         raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
     except ServerGone as fault:  # whose words are a sentence of their own
         raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
 
 
-def learn_twice(server: Server) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Its tools, and again as it lists them when it is asked a second time: some tell another list then."""
-    first, second = _learn(server, 2)
-    return first, second
+def learn_twice(server: Server) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """Its tools, again as it lists them when it is asked a second time, as some tell another list then, and its
+    instructions."""
+    (first, second), instructions = _learn(server, 2)
+    return first, second, instructions
 
 
-async def _list_often(server: Server, times: int) -> list[list[Raw]]:
+async def _list_often(server: Server, times: int) -> tuple[list[list[Raw]], str]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
         return await _ask_server(server, hello, times)
@@ -708,12 +710,15 @@ async def _list_often(server: Server, times: int) -> list[list[Raw]]:
         return await _ask_server(server, hello, times, only="old")
 
 
-async def _ask_server(server: Server, hello: Hello, times: int, *, only: Era | None = None) -> list[list[Raw]]:
+async def _ask_server(
+    server: Server, hello: Hello, times: int, *, only: Era | None = None
+) -> tuple[list[list[Raw]], str]:
     session = Session(open_link(server), _Nobody())
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
-        return [await listed_tools(session, hello, _STARTING) for _ in range(times)]
+        lists = [await listed_tools(session, hello, _STARTING) for _ in range(times)]
+        return lists, session.agreed.instructions if session.agreed is not None else ""
     finally:
         await session.aclose()
 
