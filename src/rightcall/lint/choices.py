@@ -182,10 +182,15 @@ _FIRST_NOUN: Final = re.compile(
 )
 
 
+_ORDERS: Final = re.compile(
+    r"\W*(?:sort|order|group|filter)s?\b(?! (?:string|expression|query))[^.:\n(]{0,30}\(", re.IGNORECASE
+)
+
+
 def _is_of_kinds(text: str) -> bool:
-    """Whether a text begins with a word for something that has a few values: `Kind of the wrapping`."""
+    """Whether a text begins with a word for something that has a few values: `Kind of the wrapping`, `Sort by (…)`."""
     found = _FIRST_NOUN.match(text)
-    return found is not None and found[1].lower() in CHOSEN
+    return _ORDERS.match(text) is not None or (found is not None and found[1].lower() in CHOSEN)
 
 
 def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:

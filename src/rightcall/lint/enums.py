@@ -13,6 +13,7 @@ from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import GOOD, LIST, OR_LIST, QUOTED, choices_in, headed_choices, is_example, used_values
 from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, plain, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, is_free
 from rightcall.lint.numbers import MOST_DESCRIPTION
@@ -60,8 +61,9 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 _NAMED_LIST = (
     r"\b{0}s?\b\)?(?: argument| parameter)?{4}\s*"
-    r"(?:must be|can be|may be|should be|is either|is|are|to|takes|accepts|:|=)\s*"
+    r"(?:must be|can be|may be|should be|is either|is|are|takes|accepts|:|=)\s*"
     r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
+    r"\b(?:set|setting|change|switch|turn) (?:the )?{0}(?: argument| parameter)? to (?:either |one of:? )?({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
     r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})|"
     r"\b{0}(?: argument| parameter| option)? (?:accepts|takes|supports|allows) (?:only )?({3})"
@@ -83,9 +85,10 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
     """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
     text = plain(tool.description[:MOST_DESCRIPTION])
     lowered = text.lower()
+    told = {name for name, _ in documented(tool)}  # read as the texts of their arguments
     for argument in tool.top[:60] if _MAY_LIST.search(lowered) else ():
         spaced = argument.name.lower().replace("_", " ")
-        if not is_free(argument) or choices_in(argument.description, argument.name):
+        if not is_free(argument) or argument.name in told or choices_in(argument.description, argument.name):
             continue
         if spaced not in lowered and argument.name.lower() not in lowered:
             continue
@@ -242,6 +245,7 @@ _FREE: Final = word_set(
 )
 """What people write in their own words, whatever examples a text gives, and what points to something: `orders must be
 'paid'` is said of that."""
+_ONE_OF_THESE: Final = re.compile(r"\b(?:one of:|allowed values|valid values|must be one of)", re.IGNORECASE)
 _KEYWORD: Final = re.compile(
     r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b|"
     r"\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso (?:accepted|allowed)\b",
@@ -274,7 +278,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
         if (
-            argument.part.get("default") == ""
+            (argument.part.get("default") == "" and not _ONE_OF_THESE.search(text))
             or not _FREE.isdisjoint(words_of(argument.name)[-1:])
             or _KEYWORD.search(text)
         ):
@@ -347,6 +351,8 @@ def _place_of_enum(argument: Argument) -> str:
     """Where `enum` belongs, so that `null` and lists stay valid."""
     if argument.kind == "array":
         return " to `items`"
+    if argument.part.get("default") == "":
+        return ', with "" in it'
     if "anyOf" in argument.part or "oneOf" in argument.part:
         return f" beside its `type: {argument.kind or 'string'}`"
     return ", with null in it" if is_nullable(argument) else ""

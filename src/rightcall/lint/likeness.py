@@ -348,7 +348,8 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
             f"models write {quote_name(name)} out: {quote_name(long)}",
             f"rename it to {quote_name(long)}",
             argument.path,
-            certain=not _is_spelt_out(name, long, told_of) and not _is_used(name, argument.description),
+            certain=not _is_spelt_out(name, long, told_of)
+            and not _is_used(name, argument.description, tool.description),
         )
 
 
@@ -364,9 +365,12 @@ def _initial(argument: Argument, told: Sequence[str]) -> str | None:
     return next((word for word in words if word[0] == argument.name.lower()), None)
 
 
-def _is_used(name: str, text: str) -> bool:
-    """Whether the text has the name itself: `revision (_rev)`."""
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None
+def _is_used(name: str, text: str, around: str) -> bool:
+    """Whether the text has the name itself, `revision (_rev)`, or spells it as a service does: `svcId` of `svc_id`."""
+    if re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None:
+        return True
+    spelt = {word for word in re.findall(r"[A-Za-z][A-Za-z0-9_]*", f"{text} {around}") if joined(word) == joined(name)}
+    return len(words_of(name)) > 1 and bool(spelt)
 
 
 def _is_spelt_out(name: str, long: str, told: Sequence[str]) -> bool:

@@ -83,6 +83,8 @@ _OF_ANSWER: Final = (("fields",), ("include",), ("expand",), ("embed",))
 """What an answer is to hold: services take that in one text."""
 
 
+_LISTS: Final = re.compile(r"\s?\([\w-]+(?:, ?[\w-]+)+")
+"""The values behind the sign: `comma-separated (red, green)`."""
 _NEAR = 4
 """Words at the beginning of a text that say what the value is: `Recipients, separated by commas`."""
 
@@ -106,6 +108,11 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         return None
     before = words_of(told[: found.start()])
     plural = any(singular(word) != word for word in before[:_NEAR]) and len(before) <= _NEAR + 2
-    if _BEGINS.match(told) or plural or any(singular(word) != word for word in words[-2:]):
+    if (
+        _BEGINS.match(told)
+        or _LISTS.match(told, found.end())
+        or plural
+        or any(singular(word) != word for word in words[-2:])
+    ):
         return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path)
     return None

@@ -470,4 +470,4 @@ def style_of(name: str) -> str:
         return "snake_case"
     if "-" in name and "_" not in name:
         return "kebab-case"
-    return "camelCase" if name.isalnum() else ""
+    return "camelCase" if name.isalnum() and re.search(r"[a-z][A-Z]", name) else ""

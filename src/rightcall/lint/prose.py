@@ -342,8 +342,13 @@ def _type(argument: Argument, text: str) -> Iterator[Hit]:
         yield mistyped(argument, "true or false", "a number", "integer")
 
 
+_WHICH_OF_TWO: Final = re.compile(r"\W*whether to (?!not\b)\w+ or (?!not\b)\w+\b", re.IGNORECASE)
+
+
 def _is_flag(text: str) -> bool:
     told = bare(text)
+    if _WHICH_OF_TWO.match(told):
+        return False
     found = _YES_OR_NO.search(told)
     return _IS_FLAG.match(text) is not None or (found is not None and not IS_CASE.search(told[: found.start()]))
 

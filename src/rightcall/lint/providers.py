@@ -302,8 +302,12 @@ def _ollama(tool: ToolView) -> Iterator[Hit]:
         )
 
 
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}\b)")
+
+
 def _tells(text: str, part: Schema, words: list[str]) -> bool:
     """Whether the text says what a keyword does, roughly: its number or its name is in it."""
+    text = _THOUSANDS.sub("", text)
     return any(
         str(part[word]) in text or (isinstance(part[word], str) and part[word].lower() in text.lower())
         for word in words

@@ -364,6 +364,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         and all(word in named for word in told)
         and argument.kind == "string"
         and _FORM.isdisjoint(argument.schema)
+        and not _SHOWS_FORM.search(text)
     ):
         yield Hit(
             "RC205",
@@ -373,6 +374,8 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         )
 
 
+_SHOWS_FORM: Final = re.compile(r"\([^()\s]*[_…*#:/.-][^()\s]*\)")
+"""`Price ID (price_...)`"""
 _FORM: Final = word_set("enum const format pattern")
 """Keywords that say which form a value has."""
 
