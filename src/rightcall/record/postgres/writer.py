@@ -87,6 +87,8 @@ class Writer:
         self._errors: Any = load_driver()
         self._connection: psycopg.Connection[Any] | None = None
         self._chain: Chain | None = None
+        self._lapsed: Chain | None = None
+        """The one before, whose lease was over."""
         self._confirmed = 0, b""
         """The last record that is known to stand."""
         self._unreplicated = False
@@ -284,8 +286,13 @@ class Writer:
                 raise
             connection.add_notice_handler(self._noticed)
             self._connection = connection
+            if self._chain is not None:
+                self._chores.spare_others()
         if self._chain is None:
-            self._chain = join(self._connection, self._label)
+            self._chain = join(self._connection, self._label, self._lapsed)
+            if self._lapsed is not None:
+                self._lapsed = None
+                self._chores.spare_others()
         return self._connection, self._chain
 
     def _noticed(self, notice: Any) -> None:
@@ -368,7 +375,7 @@ class Writer:
             )
             raise unusable(self._address, what, then, "replaced")
         if own is None:
-            self._chain, self._confirmed = None, (0, b"")
+            self._chain, self._lapsed, self._confirmed = None, chain, (0, b"")
             raise fenced(self._address, chain)
         chain.begin(*own)
         self.asked = None
@@ -495,6 +502,10 @@ _AHEAD = 2
 _PURGE = 5_000
 _ENDED = 1_000
 """Calls of dead nodes that are ended in one transaction, while the other nodes wait; the next ones follow."""
+_RETURN_SECONDS = 5.0
+"""How long a node that was away itself waits for the others to come back before it takes them for dead: the server may
+have been away for all of them."""
+_LEFT = EndBody("interrupted", error="Its process ended, or could not record the end of the call.")
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
 _DROP_SECONDS = 30.0
 _OLD = (
@@ -526,6 +537,8 @@ class Chores:
         """When it last looked for everything that is over,"""
         self._is_left = False
         """and whether there was anything."""
+        self._spared = 0.0
+        """Until when no node is taken for dead."""
         self._leases: set[Any] = set()
         """Of all nodes that lived when it last looked."""
         self._days: set[str] = set()
@@ -549,7 +562,7 @@ class Chores:
             connection.execute(_OLD.encode(), (now - HOUR,))
             found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
             self._is_left = found is not None and found[0]
-            if self._is_left:
+            if self._is_left and monotonic() >= self._spared:
                 works.append(tidy)
         if self._keep and (self._kept is None or now - self._kept >= HOUR):
             self._kept = now
@@ -561,6 +574,9 @@ class Chores:
                 works.append(lambda tables: write_anchor(tables, heads))
             self._anchored, self._anchored_at = monotonic(), chain.seq
         return works
+
+    def spare_others(self) -> None:
+        self._spared = monotonic() + _RETURN_SECONDS
 
     def _is_one_gone(self, connection: "psycopg.Connection[Any]") -> bool:
         """Whether a node that lived has died or left since."""
@@ -590,7 +606,7 @@ def tidy(tables: Tables) -> None:
     left = tables.left_behind()[:_ENDED]
     if left:
         with tables.ending(left):
-            end_interrupted(tables, left)
+            end_interrupted(tables, left, _LEFT)
     sweep(tables, tables.now())
 
 
