@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
 from itertools import groupby
 from logging import getLogger
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
@@ -47,7 +48,7 @@ from rightcall.record.postgres.node import (
     leave,
 )
 from rightcall.record.postgres.schema import TIME, make_days, prepare
-from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.postgres.tables import PostgresTables, pipelined
 from rightcall.record.tables import Clock, EndBody, NoteBody, Planned, Tables, encode, report
 from rightcall.record.verify import retain, told_heads
 
@@ -61,6 +62,7 @@ _IDLE_SECONDS = 1.0
 """How long a node that has nothing to write waits until it looks after the others."""
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
+_LOGGED_AGAIN = 60.0
 _UNREPLICATED = "01000"
 """The notice of a COMMIT that no longer waits for the standby: it stands here, and may not stand there."""
 
@@ -107,6 +109,8 @@ class Writer:
         """Is told the number of the last record after each batch."""
         self._moved = 0.0
         """When this node's lease was last extended."""
+        self._logged: dict[str, float] = {}
+        """Faults of the server that nobody waits for, each with when it was logged."""
         self._gather = 0.0
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
@@ -256,7 +260,16 @@ class Writer:
                     getLogger(__name__).error("a transaction failed by a fault of RightCall itself", exc_info=error)
                 for job in jobs:
                     job.value, job.error = None, job.error or fault_of(error, self._address)
+                if not any(job.is_awaited for job in jobs):
+                    self._log_fault(fault_of(error, self._address))
             return
+
+    def _log_fault(self, error: StoreError) -> None:
+        """What nobody is told, once a minute. Who holds a lock is done in a moment."""
+        now = monotonic()
+        if error.fault != "locked" and now >= self._logged.get(error.fault, -inf) + _LOGGED_AGAIN:
+            self._logged[error.fault] = now
+            getLogger(__name__).warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
 
     def _give_up_transaction(self) -> None:
         connection, self.asked = self._connection, None
@@ -264,7 +277,7 @@ class Writer:
             return
         with suppress(Exception):
             if not connection.closed and not connection.broken:
-                connection.execute("ROLLBACK")
+                connection.rollback()  # also forgets prepared statements: an aborted pipeline did not make all of them
                 return
         with suppress(Exception):
             connection.close()
@@ -417,7 +430,7 @@ class Writer:
         """When it returns, everything stands."""
         self.asked, self._unreplicated, sent = monotonic(), False, False
         try:
-            with connection.pipeline():
+            with pipelined(connection):
                 for statement, values in statements:
                     connection.execute(statement.encode(), values)
                 sent = True
