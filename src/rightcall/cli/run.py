@@ -1,11 +1,12 @@
 """Run one tool call: repair it, check it, decide by the policy, run the tool and record the call."""
 
 import json
+import logging
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, redirect_stdout
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, cast
@@ -39,6 +40,7 @@ from rightcall.cli.terminal import (
     text_lines,
     value_text,
 )
+from rightcall.executor.calls import REFUSED_BY_STORE
 from rightcall.executor.messages import Outcome
 from rightcall.gate.records import call_record, repair_record
 from rightcall.policy.effects import line_to_add
@@ -102,7 +104,7 @@ def run(options: Namespace) -> int:
     written = read_argument(options.args)
     existing_folder(options.root)
     offer_trust(options)
-    with redirect_stdout(sys.stderr):  # what a tool prints must not mix with what we print
+    with redirect_stdout(sys.stderr), _refusals_told():  # what a tool prints must not mix with what we print
         tools = load_functions(options.tools)
         with (
             closing(open_store(options, create=True)) as store,
@@ -134,6 +136,19 @@ def run(options: Namespace) -> int:
         lambda _: report(outcome, style, places(options), explain=options.explain, line=line),
     )
     return OK if outcome.ok else REFUSED
+
+
+@contextmanager
+def _refusals_told() -> Generator[None]:
+    """What the log says of a store that cannot record a call goes to standard error: the outcome is for models, too,
+    and leaves out what is wrong with a server."""
+    logger, handler = logging.getLogger("rightcall"), logging.StreamHandler(sys.stderr)
+    handler.addFilter(lambda record: record.getMessage().startswith(REFUSED_BY_STORE))
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _line(tool: Tool | None, outcome: Outcome) -> str:

@@ -368,6 +368,9 @@ _logged: dict[str, float] = {}
 """When each fault of a store was logged: while a server is away, it is the same for every call."""
 
 
+REFUSED_BY_STORE = "rightcall: a call was refused"
+
+
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
     text, now = str(error), monotonic()
@@ -375,7 +378,7 @@ def unrecorded(error: StoreError) -> Admission:
         if len(_logged) >= _MOST_LOGGED:
             _logged.clear()
         _logged[text] = now
-        log.warning("rightcall: a call was refused: %s", text)
+        log.warning("%s: %s", REFUSED_BY_STORE, text)
     return Admission(Decision("deny", f"store:{error.fault}", error.told), 0)
 
 

@@ -33,10 +33,6 @@ class Job:
         self.value: Any = None
         self.error: BaseException | None = None
 
-    @property
-    def is_awaited(self) -> bool:
-        return self.done is not None or self.future is not None
-
     def outcome(self) -> Any:
         """What the work returned. What it raised is raised."""
         if self.error is None:

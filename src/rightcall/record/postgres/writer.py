@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
 from itertools import groupby
-from logging import getLogger
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall import LateLog
 from rightcall.errors import StoreError
 from rightcall.policy.types import HOUR, SECOND, Decision
 from rightcall.record.admission import Admission, end_interrupted, finish_once, sweep
@@ -54,6 +54,8 @@ from rightcall.record.verify import retain, told_heads
 
 if TYPE_CHECKING:
     import psycopg
+
+log = LateLog()
 
 _MOST = 256
 """Works of one batch."""
@@ -109,6 +111,8 @@ class Writer:
         """Is told the number of the last record after each batch."""
         self._moved = 0.0
         """When this node's lease was last extended."""
+        self._fault: StoreError | None = None
+        """What was wrong with the works at hand."""
         self._logged: dict[str, float] = {}
         """Faults of the server that nobody waits for, each with when it was logged."""
         self._gather = 0.0
@@ -222,6 +226,9 @@ class Writer:
             self._do(self._alone_beat, [])
         for job in later:
             self._look_after(job)
+        if self._fault is not None and not batch:
+            self._log_fault(self._fault)
+        self._fault = None
 
     def _look_after(self, job: ServerJob) -> None:
         """Nobody waits for it: a fault of the server is tried again, anything else is logged."""
@@ -257,11 +264,10 @@ class Writer:
                         self._do(self._alone, [job])
                     return
                 if not isinstance(error, (self._errors.Error, StoreError)):
-                    getLogger(__name__).error("a transaction failed by a fault of RightCall itself", exc_info=error)
+                    log.error("a transaction failed by a fault of RightCall itself", exc_info=error)
                 for job in jobs:
                     job.value, job.error = None, job.error or fault_of(error, self._address)
-                if not any(job.is_awaited for job in jobs):
-                    self._log_fault(fault_of(error, self._address))
+                self._fault = fault_of(error, self._address)
             return
 
     def _log_fault(self, error: StoreError) -> None:
@@ -269,7 +275,7 @@ class Writer:
         now = monotonic()
         if error.fault != "locked" and now >= self._logged.get(error.fault, -inf) + _LOGGED_AGAIN:
             self._logged[error.fault] = now
-            getLogger(__name__).warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
+            log.warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
 
     def _give_up_transaction(self) -> None:
         connection, self.asked = self._connection, None
