@@ -1,7 +1,6 @@
 """Run one tool call: repair it, check it, decide by the policy, run the tool and record the call."""
 
 import json
-import logging
 import re
 import sys
 from argparse import ArgumentParser, Namespace
@@ -40,7 +39,6 @@ from rightcall.cli.terminal import (
     text_lines,
     value_text,
 )
-from rightcall.executor.calls import REFUSED_BY_STORE
 from rightcall.executor.messages import Outcome
 from rightcall.gate.records import call_record, repair_record
 from rightcall.policy.effects import line_to_add
@@ -142,6 +140,10 @@ def run(options: Namespace) -> int:
 def _refusals_told() -> Generator[None]:
     """What the log says of a store that cannot record a call goes to standard error: the outcome is for models, too,
     and leaves out what is wrong with a server."""
+    import logging  # late: help needs neither
+
+    from rightcall.executor.calls import REFUSED_BY_STORE
+
     logger, handler = logging.getLogger("rightcall"), logging.StreamHandler(sys.stderr)
     handler.addFilter(lambda record: record.getMessage().startswith(REFUSED_BY_STORE))
     logger.addHandler(handler)
