@@ -66,7 +66,7 @@ record  time (UTC)      status       caller   tool             took  what
      3  01-01 12:00:01  refused      student  file/save              caller:deny: Not allowed.
      4  01-01 12:00:01  failed       teacher  code/read       1.5 s  no such file: b.py
      6  01-01 12:00:01  waiting      student  file/save              for approval a1
-     7  01-01 12:00:01  interrupted  teacher  code/search            The process ended before the c…
+     7  01-01 12:00:01  interrupted  teacher  code/search            Its process ended, or could no…
      9  01-01 12:00:01  refused      eve      no/such                allowlist: No\\u001b[31m\\u202ee…
 """
 
@@ -116,7 +116,7 @@ record 1: code/read for teacher, success
 
 beside it in context plan 7:
      3  01-01 12:00:01  refused      student  file/save              caller:deny: Not allowed.
-     7  01-01 12:00:01  interrupted  teacher  code/search            The process ended before the c…
+     7  01-01 12:00:01  interrupted  teacher  code/search            Its process ended, or could no…
 """
 
 

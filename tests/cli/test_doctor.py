@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 from rightcall import Executor
 from rightcall.doctor.questions import DoctorQuestion
 from rightcall.models import endpoint
+from rightcall.record.postgres import PostgresStore
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, Terminal, write_trusted
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from support.every import every
+from support.postgres import POSTGRES, shared
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 
 KEY = "sk-very-secret-0123456789"
@@ -291,6 +294,23 @@ def test_without_a_policy_the_store_of_hooks_is_named_once_it_is_there(
     SqliteStore(shared).close()
     (store,) = [one for one in run("doctor", "--json").json["checks"] if one["name"] == "store"]
     assert store["text"].endswith(f"nothing is recorded yet; hooks without a policy file record in {shared}")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("what", ["read-only", "full"])
+def test_a_store_that_can_be_read_and_not_written_is_wrong(run: Runner, here: Path, what: str) -> None:
+    server = shared(POSTGRES[-1])
+    with server.database() as url, ExitStack() as stack:
+        PostgresStore(url).close()
+        if what == "full":
+            stack.enter_context(server.full_disk(url, "nodes"))
+        else:
+            name = url.split("/")[3].partition("?")[0]
+            server.run(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        done = run("doctor", "--json", "--store", url)
+    (store,) = [one for one in done.json["checks"] if one["name"] == "store"]
+    assert (done.code, store["state"]) == (1, "wrong")
+    assert {"full": "its disk is full", "read-only": "it only allows reading"}[what] in store["text"]
 
 
 def test_a_paused_store_is_to_be_resumed_where_it_is(run: Runner, here: Path) -> None:

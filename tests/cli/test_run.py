@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from rightcall.record.postgres import PostgresStore
 from rightcall.record.sqlite import SqliteStore
 from support.approvals import say
 from support.cli import Done, Runner, write_trusted
+from support.postgres import POSTGRES, shared
 
 Caller = Callable[..., Done]
 
@@ -284,3 +286,17 @@ def test_the_commands_of_the_design_can_be_typed(run: Runner, folder: Path, line
     assert ran.code in (0, 1), ran.err
     assert ran.err == ""
     assert ("No git repository" in ran.out) == (ran.code == 1), ran.out
+
+
+@pytest.mark.postgres
+def test_why_a_server_cannot_record_a_call_is_told_on_standard_error(run: Runner, folder: Path) -> None:
+    server = shared(POSTGRES[-1])
+    with server.database() as url:
+        PostgresStore(url).close()
+        with server.full_disk(url, "audit"):
+            done = run("run", "ping", "{}", "--json", "--store", url)
+        assert (done.code, done.json["decision"]["rule"]) == (1, "store:full")
+        assert "its disk is full" not in done.out
+        assert done.err.startswith("rightcall: a call was refused: the store postgresql://")
+        assert "its disk is full (could not extend file" in done.err
+        assert done.err.count("\n") == 1

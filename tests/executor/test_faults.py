@@ -61,6 +61,19 @@ def works_again(bench: Bench) -> None:
     assert bench.store.look(verify_audit).ok
 
 
+def test_of_a_call_that_ran_nobody_says_that_nothing_was_run(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    @bench.executor.tool(effects=["write"])
+    def close_store() -> str:
+        bench.store.close()
+        return "closed"
+
+    outcome = bench.executor.run({"name": "close_store", "arguments": {}})
+    assert (outcome.ok, outcome.metadata.recorded) == (True, False)
+    assert "ran, but its outcome is not recorded yet: " in caplog.text
+    assert "the outcome of a call could not be recorded: " in caplog.text
+    assert "Nothing was run" not in caplog.text
+
+
 @pytest.mark.promise("A-01", "A-04")
 def test_a_database_that_another_process_has_locked(bench: Bench) -> None:
     assert bench.run(1).ok

@@ -35,7 +35,10 @@ def test_each_line_says_when_who_what_and_how_it_went(kind: str, tmp_path: Path)
         diary.begin("ada", "ping")
         found = log_lines(diary.store)
         assert found.lines == [
-            "2026-01-01T12:00:01.500Z #9 ada ping interrupted stage:read-only: The process ended before the call did.",
+            (
+                "2026-01-01T12:00:01.500Z #9 ada ping interrupted stage:read-only: "
+                "Its process ended, or could not record the end of the call."
+            ),
             "2026-01-01T12:00:01.500Z #8 release released bob code/edit",
             "2026-01-01T12:00:01.500Z #7 policy loaded",
             "2026-01-01T12:00:01.500Z #6 ada file/save waiting approval:effects",

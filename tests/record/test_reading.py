@@ -59,7 +59,8 @@ def test_the_status_says_how_far_a_call_came(kind: str, tmp_path: Path) -> None:
             "success", "failed", "refused", "waiting", "pending", "interrupted",
         ]  # fmt: skip
         assert [record.error for record in records] == [
-            None, "no such file", "Not allowed.", "", None, "The process ended before the call did.",
+            None, "no such file", "Not allowed.", "", None,
+            "Its process ended, or could not record the end of the call.",
         ]  # fmt: skip
         assert [record.execution_time for record in records] == [1.0, 1.0, None, None, None, None]
 
@@ -178,5 +179,5 @@ def test_words_are_found_in_any_case_and_writing_wherever_they_stand(kind: str, 
         assert told('is "THERE"') == told("c:\\\\NEW") == [quoted]
         assert told("strasse") == told("ÖDÖN") == [foreign]
         assert told("no such file") == [failed]
-        assert told("process ENDED before") == [left]
+        assert told("process ENDED, or") == [left]
         assert told("nowhere at all") == []

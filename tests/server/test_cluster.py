@@ -1,15 +1,17 @@
 """Nodes that run `rightcall serve` on one PostgreSQL server behind a balancer, as `make cluster` starts them."""
 
 import json
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rightcall.server.health import LOOKING
-from support.cluster import Cluster, McpClient
+from support.cluster import HAPROXY, Cluster, McpClient
 from support.postgres import POSTGRES, binaries_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
@@ -51,6 +53,12 @@ def test_a_cluster_goes_on_without_the_node_that_died_and_leaves_no_process() ->
     assert balancer is not None
     assert balancer.poll() is not None
     assert all(process is not None and process.poll() is not None for process in processes)
+
+
+def test_the_balancer_asks_nodes_what_the_example_for_service_asks() -> None:
+    example = Path(__file__).parents[2] / "examples" / "service" / "haproxy.cfg"
+    for config in (HAPROXY, example.read_text()):
+        assert set(re.findall(r"http-check send meth GET uri (\S+)", config)) == {"/health/ready"}
 
 
 @pytest.mark.promise("A-04")

@@ -25,7 +25,7 @@ from support.postgres import Server, _free_port, versions
 
 HERE = Path(__file__).resolve().parents[2]
 CALLER_LIMIT = 1_000_000
-_HAPROXY = """
+HAPROXY = """
 global
     maxconn 2000
 defaults
@@ -42,7 +42,7 @@ frontend clients
 backend nodes
     balance roundrobin
     option httpchk
-    http-check send meth GET uri /health ver HTTP/1.1 hdr host 127.0.0.1:{port}
+    http-check send meth GET uri /health/ready ver HTTP/1.1 hdr host 127.0.0.1:{port}
     http-check expect status 200
     stick-table type string len 128 size 100k expire 1h
     stick store-response res.hdr(mcp-session-id)
@@ -144,7 +144,7 @@ class Cluster:
                 for number, node in enumerate(self.nodes, 1)
             )
             file = self.folder / "haproxy.cfg"
-            file.write_text(_HAPROXY.format(port=self.port, nodes=lines))
+            file.write_text(HAPROXY.format(port=self.port, nodes=lines))
             command = [haproxy, "-db", "-f", str(file)]
         else:
             self.balanced_by = "scripts/balancer.py"

@@ -31,6 +31,12 @@ _SETTINGS = (
     "autovacuum=off", "max_wal_size=2GB",
 )  # fmt: skip
 
+_FULL = """
+CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'could not extend file "base/1/2": No space left on device' USING ERRCODE = '53100';
+END $$
+"""
+
 
 def versions() -> list[Path]:
     """The folders with `initdb` and `postgres`, the oldest server first. RIGHTCALL_POSTGRES names others."""
@@ -196,6 +202,23 @@ class Server:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             found = connection.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue]
             return found.fetchall() if found.description else []
+
+    @contextmanager
+    def full_disk(self, url: str, *tables: str) -> Iterator[None]:
+        """Nothing can be written to these tables of the store there, as where they cannot grow."""
+        import psycopg
+
+        def run(statement: str) -> None:
+            with psycopg.connect(url, autocommit=True, options="-c search_path=rightcall") as connection:
+                connection.execute(statement.encode())
+
+        run(_FULL)
+        for table in tables:
+            run(
+                f"CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION full_disk()"
+            )
+        yield
+        run("DROP FUNCTION full_disk() CASCADE")
 
     @contextmanager
     def database(self) -> Iterator[str]:

@@ -47,9 +47,10 @@ from rightcall.doctor.doctor import (
     record,
 )
 from rightcall.doctor.judgement import TOLD, Damage
-from rightcall.errors import ConfigError, RightCallError
+from rightcall.errors import ConfigError, RightCallError, StoreError
 from rightcall.policy.trust import folder_stop, stopped
 from rightcall.policy.types import Pause
+from rightcall.record.tables import Needs, Planned
 
 if TYPE_CHECKING:
     from rightcall.models.endpoint import LocalServer
@@ -429,10 +430,27 @@ def _check_store(options: Namespace) -> Check:
         return Check("store", "wrong", str(error), verify, "Check the audit log.")
     if held is not None:
         return _paused(options, path, held)
+    if fault := _write_fault(options, url, path):
+        return Check("store", "wrong", fault, verify, "Repair the audit log: every call is refused until then.")
     if risks:
         why = "See how the server keeps what it confirms, and change its settings."
         return Check("store", "wrong", f"{path}: {'; '.join(risks)}", "rightcall docs scale", why)
     return Check("store", "ok", f"{path}: {many(last, 'record')}")
+
+
+def _write_fault(options: Namespace, url: str | None, path: str) -> str:
+    """Why nothing can be recorded in a store that can be read; empty where it can. It is tried as `/health/ready` does,
+    and removes nothing."""
+    from rightcall.record.postgres import PostgresStore  # late: whoever asks for help needs no store
+    from rightcall.record.sqlite import SqliteStore
+
+    try:
+        made = PostgresStore(url) if url else SqliteStore(path, found=found_in(options) or False)
+        with closing(made) as store:
+            store.transact(Planned(lambda tables: tables.touch(), Needs))
+    except StoreError as error:
+        return "" if error.fault == "locked" else str(error).replace(" Nothing was run.", "")
+    return ""
 
 
 def _look_at_value(options: Namespace) -> list[Check]:

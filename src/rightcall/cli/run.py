@@ -4,8 +4,8 @@ import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, redirect_stdout
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, cast
@@ -102,7 +102,7 @@ def run(options: Namespace) -> int:
     written = read_argument(options.args)
     existing_folder(options.root)
     offer_trust(options)
-    with redirect_stdout(sys.stderr):  # what a tool prints must not mix with what we print
+    with redirect_stdout(sys.stderr), _refusals_told():  # what a tool prints must not mix with what we print
         tools = load_functions(options.tools)
         with (
             closing(open_store(options, create=True)) as store,
@@ -134,6 +134,23 @@ def run(options: Namespace) -> int:
         lambda _: report(outcome, style, places(options), explain=options.explain, line=line),
     )
     return OK if outcome.ok else REFUSED
+
+
+@contextmanager
+def _refusals_told() -> Generator[None]:
+    """What the log says of a store that cannot record a call goes to standard error: the outcome is for models, too,
+    and leaves out what is wrong with a server."""
+    import logging  # late: help needs neither
+
+    from rightcall.executor.calls import REFUSED_BY_STORE
+
+    logger, handler = logging.getLogger("rightcall"), logging.StreamHandler(sys.stderr)
+    handler.addFilter(lambda record: record.getMessage().startswith(REFUSED_BY_STORE))
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _line(tool: Tool | None, outcome: Outcome) -> str:

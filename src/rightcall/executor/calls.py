@@ -368,6 +368,9 @@ _logged: dict[str, float] = {}
 """When each fault of a store was logged: while a server is away, it is the same for every call."""
 
 
+REFUSED_BY_STORE = "rightcall: a call was refused"
+
+
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
     text, now = str(error), monotonic()
@@ -375,7 +378,7 @@ def unrecorded(error: StoreError) -> Admission:
         if len(_logged) >= _MOST_LOGGED:
             _logged.clear()
         _logged[text] = now
-        log.warning("rightcall: a call was refused: %s", text)
+        log.warning("%s: %s", REFUSED_BY_STORE, text)
     return Admission(Decision("deny", f"store:{error.fault}", error.told), 0)
 
 
@@ -384,7 +387,12 @@ def record_later(store: Store, work: Callable[[Tables], object]) -> None:
     try:
         store.later(work)
     except StoreError as error:  # closed: the next process finds the call interrupted
-        log.warning("the outcome of a call could not be recorded: %s", error)
+        log.warning("the outcome of a call could not be recorded: %s", why_unrecorded(error))
+
+
+def why_unrecorded(error: Exception) -> str:
+    """What is wrong with the store, as it is told of a call that has run: a store says that nothing was."""
+    return str(error).replace(" Nothing was run.", "")
 
 
 _GIVE_UP = "Do not repeat it; tell the user."

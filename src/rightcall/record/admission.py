@@ -340,10 +340,10 @@ def _alike(name: str) -> str:
 _INTERRUPTED: Final = EndBody("interrupted", error="The process ended before the call did.")
 
 
-def end_interrupted(tables: Tables, calls: Iterable[int]) -> None:
+def end_interrupted(tables: Tables, calls: Iterable[int], end: EndBody = _INTERRUPTED) -> None:
     """Calls whose process died get their end. They are never run again by themselves (A-01)."""
     for call in calls:
-        tables.append("end", call, encode(_INTERRUPTED))
+        tables.append("end", call, encode(end))
         tables.ended(call)
         changed = _changed_by(tables, call)
         if changed is not None:

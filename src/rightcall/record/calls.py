@@ -558,7 +558,7 @@ def _came_to(
         return ("refused" if entry.kind == "refused" else "waiting"), body.reason
     if done is not None:
         return done.status, done.error
-    return ("pending", None) if runs else ("interrupted", "The process ended before the call did.")
+    return ("pending", None) if runs else ("interrupted", "Its process ended, or could not record the end of the call.")
 
 
 def _damaged(entry: AuditEntry, why: str) -> CallRecord:

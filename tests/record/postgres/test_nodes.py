@@ -10,12 +10,14 @@ import psycopg
 import pytest
 
 from rightcall.errors import StoreError
+from rightcall.record.admission import finishing
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.postgres.writer import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
 from rightcall.record.verify import newest_fit, verify_audit
+from support.cluster_faults import wait_until
 from support.postgres import Server
-from support.postgres_calls import attempt, begin, cut_off, end, request
+from support.postgres_calls import DONE, attempt, begin, cut_off, end, request
 from support.stores import add, chained, records
 
 pytestmark = pytest.mark.promise("S-01")
@@ -96,6 +98,57 @@ def test_calls_of_a_node_whose_lease_is_over_are_ended_as_interrupted_once(url: 
             end(dead, begun)  # under its new lease: the call has ended, and ends only once
             assert ends_of(alive, begun.call) == ["interrupted"]
             assert problem(alive) == ""
+
+
+@pytest.mark.promise("A-01")
+def test_calls_of_a_node_that_comes_back_before_anybody_ended_them_end_as_they_did(url: str) -> None:
+    with closing(opened(url)) as away:
+        ended, runs = begin(away), begin(away, 1)
+        expire_leases(url)
+        away.later(finishing(ended, DONE))  # as whoever ran it does while the server is away
+        away._writer._chores._done = None  # it looks for calls to end at once
+        wait_until(lambda: ends_of(away, ended.call), 10, "it has ended")
+        away.transact(add())
+        assert ends_of(away, ended.call) == ["success"]
+        assert ends_of(away, runs.call) == []
+        assert away.look(lambda tables: tables.running()) == [runs.call]
+        end(away, runs)
+        assert ends_of(away, runs.call) == ["success"]
+        assert problem(away) == ""
+
+
+@pytest.mark.promise("A-01")
+def test_a_node_that_was_away_itself_gives_the_others_time_to_come_back(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(opened(url)) as first, closing(opened(url)) as second:
+        with monkeypatch.context() as patch:
+            patch.setattr("rightcall.record.postgres.writer._IDLE_SECONDS", 60.0)  # the second one comes back later
+            first.transact(add())
+            begun = begin(second)
+            expire_leases(url)
+            first._writer._chores._done = None
+            with pytest.raises(StoreError, match="taken for dead"):
+                first.transact(add())
+            first._writer._chores._done = None
+            first.transact(add())
+            assert ends_of(first, begun.call) == []
+        with pytest.raises(StoreError, match="taken for dead"):
+            end(second, begun)
+        end(second, begun)
+        assert ends_of(first, begun.call) == ["success"]
+        assert problem(first) == ""
+
+
+@pytest.mark.promise("A-01")
+def test_a_call_whose_end_nobody_could_record_is_not_said_to_have_lost_its_process(url: str) -> None:
+    with closing(opened(url)) as away, closing(opened(url)) as alive:
+        begun = begin(away)
+        run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE id = 0")
+        alive._writer._chores._done = None
+        alive.transact(add())
+        (found,) = [one for one in alive.look(lambda tables: tables.belonging(begun.call)) if one.kind == "end"]
+        assert read_end(found.body).error == "Its process ended, or could not record the end of the call."
 
 
 def test_a_paused_node_is_refused_until_it_has_a_new_lease(url: str) -> None:

@@ -151,6 +151,22 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
         assert len(records(store)) >= 3
 
 
+@pytest.mark.promise("A-03")
+def test_a_head_of_another_node_that_was_changed_with_it_is_found(roles: Roles, run: Runner) -> None:
+    with closing(opened(roles.append)) as store:
+        for _ in range(2):
+            store.transact(add())
+    assert run("audit", "verify", "--store", roles.read).code == 0
+    with psycopg.connect(roles.append, autocommit=True) as connection:
+        connection.execute("UPDATE rightcall.nodes SET hash = '\\x00'")
+    assert run("audit", "verify", "--store", roles.read).code == 1
+    with closing(opened(roles.append)) as store:  # nor does going on hide it
+        store.transact(add())
+    found = run("audit", "verify", "--store", roles.read)
+    assert found.code == 1, found.out
+    assert "may change the row of any node" in run("store", "roles").out
+
+
 @pytest.mark.promise("S-01")
 def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
     with closing(opened(roles.owner)) as store:

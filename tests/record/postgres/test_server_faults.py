@@ -14,8 +14,10 @@ from msgspec import to_builtins
 from rightcall import Executor
 from rightcall.errors import StoreError
 from rightcall.record.postgres import PostgresReader, PostgresStore
-from rightcall.record.tables import Tables, read_end
+from rightcall.record.postgres.store import PUT
+from rightcall.record.tables import Needs, Planned, Tables, read_end
 from rightcall.record.verify import verify_audit
+from support.cluster_faults import wait_until
 from support.postgres import Server
 from support.postgres_calls import begin, cut_off, end
 from support.stores import add, records
@@ -198,3 +200,44 @@ def test_a_database_that_was_put_back_from_a_copy_is_noticed(url: str) -> None:
         with pytest.raises(StoreError, match="no longer in it") as raised:
             store.transact(add())
         assert raised.value.fault == "replaced"
+
+
+def test_a_full_disk_is_in_the_log_once_with_its_reason_and_as_nothing_else(
+    server: Server, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+        store.transact(add())
+        large = bytes(20_000_000)  # the server answers the first statement before the second one is sent
+
+        def write(tables: Tables) -> None:
+            tables.touch()
+            cast("Any", tables).spend("ann", calls=1)
+            cast("Any", tables).write_document("x", PUT, ("lists", b"x", large))
+
+        with server.full_disk(url, "nodes", "spent"):
+            with pytest.raises(StoreError) as raised:
+                store.transact(Planned(write, Needs))
+            assert raised.value.fault == "full"
+            for number in range(2):  # a node that nobody asks anything
+                store.later(Planned(write, Needs))
+                wait_until(lambda number=number: len(caplog.records) > 0 and store._writer._later, 10, "it was tried")
+            store._writer._later.clear()
+        store.transact(add())
+        assert store.look(verify_audit).ok
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "its disk is full (could not extend file" in told
+    assert "Nothing was run" not in told
+
+
+@pytest.mark.parametrize("times", [2, 5, 8])
+def test_a_node_goes_on_after_a_full_disk_however_many_calls_were_refused(server: Server, url: str, times: int) -> None:
+    """The client library prepares what it sends often; of a batch that failed, the server has not all of it."""
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+        with server.full_disk(url, "audit", "nodes"):
+            for number in range(times):
+                with pytest.raises(StoreError) as raised:
+                    begin(store, number)
+                assert raised.value.fault == "full"
+        made = [begin(store, 100 + number) for number in range(2)]
+        end(store, made[0])
+        assert store.look(verify_audit).ok

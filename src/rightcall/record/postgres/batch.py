@@ -30,6 +30,7 @@ from rightcall.record.postgres.tables import (
     approval_row,
     grant_row,
     key_of,
+    pipelined,
 )
 from rightcall.record.tables import AuditEntry, Clock, EntryKind, Needs
 
@@ -154,7 +155,7 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         asked.append(cursor)
 
     short = max(0, wants.works + 1 - chain.left())  # one more: whoever admits asks which would be the next
-    with connection.pipeline():
+    with pipelined(connection):
         connection.execute("BEGIN")
         ask(LOCK_OWN, chain.node, chain.epoch)
         ask(_LOCK, wants.locks, needed=wants.locks)

@@ -38,6 +38,7 @@ MOVE = (
     "UPDATE nodes SET seq = %s, hash = %s, until = clock_timestamp() + make_interval(secs => %s)"
     " WHERE id = %s AND epoch = %s"
 )
+_KEEP = "UPDATE running SET node = %s, epoch = %s WHERE node = %s AND epoch = %s"
 
 
 class Chain:
@@ -103,8 +104,9 @@ class Chain:
         self.seq, self.hash = seq, hash
 
 
-def join(connection: "psycopg.Connection[Any]", label: str = "") -> Chain:
-    """Take over the place of a node that is gone, whose chain goes on, or a new one."""
+def join(connection: "psycopg.Connection[Any]", label: str = "", lapsed: Chain | None = None) -> Chain:
+    """Take over the place of a node that is gone, whose chain goes on, or a new one. `lapsed`: what this process had
+    until its lease was over; its calls that nobody has ended meanwhile go on under the new one."""
     told = label or f"{socket.gethostname()} {os.getpid()}"
     with connection.transaction():
         connection.execute(LOCK_JOINING)
@@ -123,6 +125,8 @@ def join(connection: "psycopg.Connection[Any]", label: str = "") -> Chain:
             " WHERE id = %s",
             (epoch + 1, told, LEASE_SECONDS, node),
         )
+        if lapsed is not None:  # whoever ends calls of others locks all nodes, too
+            connection.execute(_KEEP, (node, epoch + 1, lapsed.node, lapsed.epoch))
     return Chain(node, epoch + 1, seq, head)
 
 
@@ -134,7 +138,7 @@ def leave(connection: "psycopg.Connection[Any]", chain: Chain) -> None:
 def fenced(address: Address, chain: Chain) -> StoreError:
     what = f"this node ({chain.node}) was silent for longer than its lease of {LEASE_SECONDS} s, and was taken for dead"
     return unusable(
-        address, what, "It goes on with a new lease; calls that were running count as interrupted.", "fenced"
+        address, what, "It goes on with a new lease; calls that another node has ended count as interrupted.", "fenced"
     )
 
 

@@ -232,7 +232,8 @@ def _one(connection: "psycopg.Connection[Any]", question: str) -> Any:
 #
 #     owner    makes and updates the tables, prepares days, prunes, erases, pauses, makes tokens and people
 #     append   admits calls and records them, and lets people of the console in and out; cannot change or remove a
-#              record (`UPDATE`, `DELETE` are refused), and makes no tokens and no people
+#              record (`UPDATE`, `DELETE` are refused), and makes no tokens and no people. All nodes share it, and each
+#              continues the chain of one that is gone, so that it may change any row of `nodes`: `verify` finds that
 #     read     audit, statistics, approvals and tokens as they are; writes nothing, and sees no secret
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
@@ -270,7 +271,8 @@ def roles_sql(append: str, read: str, tables: list[str]) -> str:
     lines = [
         "-- Run it as a superuser, or as a role with CREATEROLE that owns the tables.",
         "",
-        "-- A node may append with this role, and not change or remove a record.",
+        "-- A node may append with this role, and not change or remove a record. It may change the row of any node,",
+        "-- since the next one continues its chain: `rightcall audit verify` finds a head that does not fit.",
         f"CREATE ROLE {append} LOGIN;",
         f"GRANT USAGE ON SCHEMA rightcall TO {append};",
         f"GRANT USAGE ON SEQUENCE rightcall.numbers TO {append};",

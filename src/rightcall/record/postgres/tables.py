@@ -104,6 +104,24 @@ def grant_row(grant: Grant) -> tuple[Any, ...]:
     return grant.id, key_of(grant.caller), key_of(grant.tool), grant.expires_at, json.encode(grant).decode()
 
 
+@contextmanager
+def pipelined(connection: "psycopg.Connection[Any]") -> Generator[None]:
+    """A pipeline that has ended before an error inside it is raised: else the client library logs each time that the
+    rest of it was aborted, without saying why."""
+    failed: Exception | None = None
+    try:
+        with connection.pipeline():
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below
+                failed = error
+    except Exception:
+        if failed is None:
+            raise
+    if failed is not None:
+        raise failed
+
+
 class PostgresTables:
     """Everything that `Tables` asks for. Records are sent before anything else is asked about them, or at the end."""
 
@@ -356,7 +374,7 @@ class PostgresTables:
         self._begins = {row[0]: AuditEntry(*row) for row in self._all(f"{_ENTRIES} WHERE seq = ANY(%s)", calls)}
         self._open = dict(self._all(_WITHOUT_END, calls))
         self._last_change = self._one(_LAST_CHANGE)
-        with self._connection.pipeline():
+        with pipelined(self._connection):
             yield
             self.flush()
         self._begins, self._open, self._last_change = {}, {}, None

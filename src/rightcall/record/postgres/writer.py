@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext, suppress
 from itertools import groupby
-from logging import getLogger
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall import LateLog
 from rightcall.errors import StoreError
 from rightcall.policy.types import HOUR, SECOND, Decision
 from rightcall.record.admission import Admission, end_interrupted, finish_once, sweep
@@ -47,12 +48,14 @@ from rightcall.record.postgres.node import (
     leave,
 )
 from rightcall.record.postgres.schema import TIME, make_days, prepare
-from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.postgres.tables import PostgresTables, pipelined
 from rightcall.record.tables import Clock, EndBody, NoteBody, Planned, Tables, encode, report
 from rightcall.record.verify import retain, told_heads
 
 if TYPE_CHECKING:
     import psycopg
+
+log = LateLog()
 
 _MOST = 256
 """Works of one batch."""
@@ -61,6 +64,7 @@ _IDLE_SECONDS = 1.0
 """How long a node that has nothing to write waits until it looks after the others."""
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
+_LOGGED_AGAIN = 60.0
 _UNREPLICATED = "01000"
 """The notice of a COMMIT that no longer waits for the standby: it stands here, and may not stand there."""
 
@@ -87,6 +91,8 @@ class Writer:
         self._errors: Any = load_driver()
         self._connection: psycopg.Connection[Any] | None = None
         self._chain: Chain | None = None
+        self._lapsed: Chain | None = None
+        """The one before, whose lease was over."""
         self._confirmed = 0, b""
         """The last record that is known to stand."""
         self._unreplicated = False
@@ -105,6 +111,10 @@ class Writer:
         """Is told the number of the last record after each batch."""
         self._moved = 0.0
         """When this node's lease was last extended."""
+        self._fault: StoreError | None = None
+        """What was wrong with the works at hand."""
+        self._logged: dict[str, float] = {}
+        """Faults of the server that nobody waits for, each with when it was logged."""
         self._gather = 0.0
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
@@ -216,6 +226,9 @@ class Writer:
             self._do(self._alone_beat, [])
         for job in later:
             self._look_after(job)
+        if self._fault is not None and not batch:
+            self._log_fault(self._fault)
+        self._fault = None
 
     def _look_after(self, job: ServerJob) -> None:
         """Nobody waits for it: a fault of the server is tried again, anything else is logged."""
@@ -251,10 +264,18 @@ class Writer:
                         self._do(self._alone, [job])
                     return
                 if not isinstance(error, (self._errors.Error, StoreError)):
-                    getLogger(__name__).error("a transaction failed by a fault of RightCall itself", exc_info=error)
+                    log.error("a transaction failed by a fault of RightCall itself", exc_info=error)
                 for job in jobs:
                     job.value, job.error = None, job.error or fault_of(error, self._address)
+                self._fault = fault_of(error, self._address)
             return
+
+    def _log_fault(self, error: StoreError) -> None:
+        """What nobody is told, once a minute. Who holds a lock is done in a moment."""
+        now = monotonic()
+        if error.fault != "locked" and now >= self._logged.get(error.fault, -inf) + _LOGGED_AGAIN:
+            self._logged[error.fault] = now
+            log.warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
 
     def _give_up_transaction(self) -> None:
         connection, self.asked = self._connection, None
@@ -262,7 +283,7 @@ class Writer:
             return
         with suppress(Exception):
             if not connection.closed and not connection.broken:
-                connection.execute("ROLLBACK")
+                connection.rollback()  # also forgets prepared statements: an aborted pipeline did not make all of them
                 return
         with suppress(Exception):
             connection.close()
@@ -284,8 +305,13 @@ class Writer:
                 raise
             connection.add_notice_handler(self._noticed)
             self._connection = connection
+            if self._chain is not None:
+                self._chores.spare_others()
         if self._chain is None:
-            self._chain = join(self._connection, self._label)
+            self._chain = join(self._connection, self._label, self._lapsed)
+            if self._lapsed is not None:
+                self._lapsed = None
+                self._chores.spare_others()
         return self._connection, self._chain
 
     def _noticed(self, notice: Any) -> None:
@@ -368,7 +394,7 @@ class Writer:
             )
             raise unusable(self._address, what, then, "replaced")
         if own is None:
-            self._chain, self._confirmed = None, (0, b"")
+            self._chain, self._lapsed, self._confirmed = None, chain, (0, b"")
             raise fenced(self._address, chain)
         chain.begin(*own)
         self.asked = None
@@ -410,7 +436,7 @@ class Writer:
         """When it returns, everything stands."""
         self.asked, self._unreplicated, sent = monotonic(), False, False
         try:
-            with connection.pipeline():
+            with pipelined(connection):
                 for statement, values in statements:
                     connection.execute(statement.encode(), values)
                 sent = True
@@ -495,6 +521,10 @@ _AHEAD = 2
 _PURGE = 5_000
 _ENDED = 1_000
 """Calls of dead nodes that are ended in one transaction, while the other nodes wait; the next ones follow."""
+_RETURN_SECONDS = 5.0
+"""How long a node that was away itself waits for the others to come back before it takes them for dead: the server may
+have been away for all of them."""
+_LEFT = EndBody("interrupted", error="Its process ended, or could not record the end of the call.")
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
 _DROP_SECONDS = 30.0
 _OLD = (
@@ -526,6 +556,8 @@ class Chores:
         """When it last looked for everything that is over,"""
         self._is_left = False
         """and whether there was anything."""
+        self._spared = 0.0
+        """Until when no node is taken for dead."""
         self._leases: set[Any] = set()
         """Of all nodes that lived when it last looked."""
         self._days: set[str] = set()
@@ -549,7 +581,7 @@ class Chores:
             connection.execute(_OLD.encode(), (now - HOUR,))
             found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
             self._is_left = found is not None and found[0]
-            if self._is_left:
+            if self._is_left and monotonic() >= self._spared:
                 works.append(tidy)
         if self._keep and (self._kept is None or now - self._kept >= HOUR):
             self._kept = now
@@ -561,6 +593,9 @@ class Chores:
                 works.append(lambda tables: write_anchor(tables, heads))
             self._anchored, self._anchored_at = monotonic(), chain.seq
         return works
+
+    def spare_others(self) -> None:
+        self._spared = monotonic() + _RETURN_SECONDS
 
     def _is_one_gone(self, connection: "psycopg.Connection[Any]") -> bool:
         """Whether a node that lived has died or left since."""
@@ -590,7 +625,7 @@ def tidy(tables: Tables) -> None:
     left = tables.left_behind()[:_ENDED]
     if left:
         with tables.ending(left):
-            end_interrupted(tables, left)
+            end_interrupted(tables, left, _LEFT)
     sweep(tables, tables.now())
 
 
