@@ -32,7 +32,7 @@ from bench.timing import all_cores
 
 ROUNDS = 10
 REQUESTS, CONNECTIONS = 3_000, 16
-CALLS, CLIENTS = 1_600, 16
+CALLS, CLIENTS = 4_000, 16
 """Of each worker, as requests and connections are."""
 FREE = 4
 """Cores that must be free where throughput is compared."""
