@@ -347,15 +347,15 @@ def _told_below(text: str, found: re.Match[str]) -> list[str]:
     return below if _are_values(below) and not open_ended and not _OTHERS.search(text, found.end()) else []
 
 
-_MEANS = r"(?:\s?=\s?|\s(?:[–—→-]|->|for|to|means?|gives?|returns?|if|when)\s)"
+_MEANS = r"(?:\s?=\s?|\s?:\s|\s(?:[–—→-]|->|for|to|if|when)\s|\s(?=(?!is\b|was\b|has\b)[a-z]{2,12}s\s))"
 _MEANING = r"[^,;=\n\"'`|()]{2,80}?"
 _QUOTED_LEGEND: Final = re.compile(
     rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
-    rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\s(?:or|and)\s)"
+    rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\.\s+|\s(?:or|and)\s)"
     rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
     re.IGNORECASE,
 )
-"""`Pass 'km' for kilometres, 'mi' for miles`"""
+"""`Pass 'km' for kilometres, 'mi' for miles`; `'keep' leaves it, 'drop' removes it`"""
 _BARE_ENTRY = rf"{_WORD}(?:\s?=\s?|\s(?:[–—→-]|->)\s){_MEANING}"
 _BARE_LEGEND: Final = re.compile(
     rf"(?:[^.:\n]{{0,60}}:\s+)?({_BARE_ENTRY}(?:[,;]\s*(?:or |and )?{_BARE_ENTRY}){{1,19}})\s*\.?\s*"
@@ -373,7 +373,7 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
         plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
         yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
     for found in _QUOTED_LEGEND.finditer(text):
-        begins = not text[: found.start()].strip()
+        begins = not text[: found.start()].strip() or (found[0][0] == ":" and len(re.findall(QUOTED, found[1])) > _PAIR)
         if (chosen or begins) and not is_example(text, found.start(1)):
             told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_NOTE}{_MEANS})", found[1], re.IGNORECASE)]
             others = _OTHERS.search(text) or _ETC.search(found[1])

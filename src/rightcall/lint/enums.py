@@ -60,12 +60,13 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
 
 
 _NAMED_LIST = (
-    r"\b{0}s?\b\)?(?: argument| parameter)?{4}\s*"
+    r"\b{0}(?:e?s)?\b\)?(?: argument| parameter)?{4}\s*"
     r"(?:must be|can be|may be|should be|is either|is|are|takes|accepts|:|=)\s*"
     r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
     r"\b(?:set|setting|change|switch|turn) (?:the )?{0}(?: argument| parameter)? to (?:either |one of:? )?({1})|"
     r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
-    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}s?(?: values| options)?(?: are|:) ({3})|"
+    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}(?:e?s)?(?: values| options)?(?: are|:) ({3})|"
+    r"\b{2} values (?:of|for) (?:the )?{0}(?: argument)?(?: are|:) ({3})|"
     r"\b{0}(?: argument| parameter| option)? (?:accepts|takes|supports|allows) (?:only )?({3})"
 )
 _PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"

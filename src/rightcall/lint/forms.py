@@ -71,6 +71,7 @@ _FORMATS: Final = (
                         r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\((?:an? )?UUID\)|"
                         r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
+    ("uuid", re.compile(r"\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
@@ -89,6 +90,11 @@ _PATTERNS: Final = (
     ("^#[0-9A-Fa-f]{6}$", re.compile(r"#RRGGBB\b|(?:#|\bhash(?: sign)?|\bpound sign)[`'\"]?,? (?:followed by|and|"
                                      r"then|with|plus) (?:six|6) hex(?:adecimal)?(?: digits| characters)?\b",
                                      re.IGNORECASE)),
+    ("^#[0-9A-Fa-f]{6}$", re.compile(r"\b(?:six|6) hex(?:adecimal)? (?:digits|characters)\b[^.\n]{0,24}(?:#|\bhash\b)|"
+                                     r"(?:#|\bhash\b)[^.\n]{0,24}\b(?:six|6) hex(?:adecimal)? (?:digits|characters)\b",
+                                     re.IGNORECASE)),
+    ("", re.compile(r"\bhex(?:adecimal)? (?:code|value)\b(?=[^\n]{0,40}#[0-9a-f]{6}\b)|\bhex(?:adecimal)? RGB\b",
+                    re.IGNORECASE)),
     ("", re.compile(r"\b(?:phone )?number in (?:the )?international (?:format|form)\b|"
                     r"^\W*international (?:format|form)\b", re.IGNORECASE)),
     ("", re.compile(r"\bhex (?:code|value) (?:of|for) (?:the |an? )?colou?r|"
@@ -177,7 +183,8 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
-        if found[0].lower().endswith((" of", " for")) and "uuid" in words_of(argument.name):
+        own = found[0].lower() in ("uuid", "uuids") or found[0].lower().endswith((" of", " for"))
+        if own and "uuid" in words_of(argument.name):
             continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             yield from _formatted(argument, name, found[0], " ".join((text, *passed_texts(argument, calls))))

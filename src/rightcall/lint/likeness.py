@@ -561,6 +561,8 @@ def resemblance(one: str, other: str) -> str | None:
         return "differ only in a word that says little"
     if _without_version(mine) == _without_version(theirs):
         return "differ only in a version or a word such as `new`"
+    if [*map(_long, mine)] == [*map(_long, theirs)]:
+        return "mean the same"
     if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
         longer, shorter = sorted((mine, theirs), key=len, reverse=True)
         if longer[2:] == shorter[1:]:
@@ -568,6 +570,21 @@ def resemblance(one: str, other: str) -> str | None:
     if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
+
+
+def _long(word: str) -> str:
+    """A word of a name written out, in the singular: `db` as `database`."""
+    one = singular(word)
+    return _FULL.get(one) or _SHORT.get(one) or one
+
+
+_FULL_TEXT = """
+    db=database config=configuration env=environment var=variable msg=message org=organization app=application
+    txn=transaction dir=directory repo=repository doc=document info=information desc=description img=image
+    param=parameter attr=attribute auth=authentication cmd=command ref=reference spec=specification
+    """
+_FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
+"""Beside `_SHORT`: what everybody knows, and nobody tells from the long word."""
 
 
 def _telling_words(words: tuple[str, ...]) -> tuple[str, ...]:

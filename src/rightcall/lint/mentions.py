@@ -68,6 +68,11 @@ _GIVEN: Final = re.compile(
     rf"(?:^|[.;,(]\s+)(?i:the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
 )
 """`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
+_BETWEEN: Final = re.compile(
+    rf"\b(?i:between|from)\s+(?:the\s+)?({_IDENTIFIER})\s+(?:and|to|until)\s+(?:the\s+)?({_IDENTIFIER})\b|"
+    rf"(?:^|[.;]\s+)({_IDENTIFIER})\s+and\s+({_IDENTIFIER})\s+(?:must|have to) be\b"
+)
+"""`Rows between first_day and last_day are returned`: the bounds are given, whatever comes back."""
 _PASSED_AS: Final = re.compile(
     r"\b(?i:pass|give|provide|supply|send|hand|feed)\s+(?:(?!as\b)[\w.'-]+\s+){1,6}as\s+(?:the\s+)?"
     rf"({_IDENTIFIER})\b(?![(.:/-]\w)(?!\s+(?:to|in|into|for|of|when calling)\s+(?:the\s+)?{_IDENTIFIER})"
@@ -152,6 +157,7 @@ def _mentioned(text: str) -> list[str]:
     named += [name for name, found in given.items() if not _OF_RESULT.search(_sentence(unmarked, found))]
     named = [name for name in named if not _is_value(name, unmarked) and not _is_part(name, unmarked)]
     named += [found[1] for found in _PASSED_AS.finditer(unmarked)]
+    named += [name for found in _BETWEEN.finditer(unmarked) for name in found.groups() if name]
     return named + [
         next(filter(None, found.groups()))
         for found in _SET.finditer(text[:MOST_TEXT])

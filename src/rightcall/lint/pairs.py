@@ -81,7 +81,7 @@ def _beside_id(group: Sequence[Argument]) -> Iterator[Hit]:
         if len(patterns) == 1 and of_a_kind and begins[0] != begins[1]:
             yield Hit(
                 "RC111", f"arguments {quote_name(one.name)} and {quote_name(other.name)} look like one",
-                "name the difference, such as `from_` and `to_`", other.path,
+                "name the difference, or merge the two", other.path,
             )  # fmt: skip
 
 
@@ -121,6 +121,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
         yield tool, hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
     yield from _left_out(tools[:_MOST_TOOLS], told)
+    yield from _limits(tools[:_MOST_TOOLS], told)
     yield from _change_alike(tools[:_MOST_TOOLS])
 
 
@@ -159,9 +160,12 @@ _LINKS: Final = word_set("to in of on from into with by and or another other one
 
 
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
+    styles = Counter(style_of(name) for name, _ in users if style_of(name))
     for left, right in combinations([*users][:_MOST_NAMES], 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
-            usual, rare = sorted((left, right), key=lambda key: (-len(users[key]), key[0] in _BARE))
+            usual, rare = sorted(
+                (left, right), key=lambda key: (-len(users[key]), key[0] in _BARE, -styles[style_of(key[0])])
+            )
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
 
 
@@ -186,6 +190,8 @@ def _called_otherwise(
     if usual in _BARE and len(words_of(name)) > 1:
         return  # the longer name says whose it is
     for words, tool in mine:
+        if any(one.name != name and words_of(one.name)[1:] == words_of(usual) for one in tool.top):
+            continue  # `first_path` and `second_path` cannot both be `path`
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
         other = next((one for others, one in theirs if telling and _say_the_same(words, others)), None)
         if other is not None:
@@ -302,6 +308,22 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
                 yield tool, Hit("RC113", text, "write it out", one.path)
 
 
+_COUNTS: Final = re.compile(
+    r"\W*(?:the )?(?:max(?:imum)?\b|number of\b|how many\b|most\b|at most\b|up to\b)", re.IGNORECASE
+)
+_BARE_COUNTS: Final = word_set("n k x m num max cnt count amount")
+
+
+def _limits(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`n`, how many rows come back, where two other tools say `limit`."""
+    users = [tool for tool in tools if any(one.name == "limit" and one.kind == "integer" for one in tool.top)]
+    for tool in tools if len(users) >= _USUAL else ():
+        bare = next((one for one in tool.top if one.name in _BARE_COUNTS and one.kind == "integer"), None)
+        if tool not in users and bare is not None and bare.name not in told and _COUNTS.match(bare.description):
+            told.add(bare.name)
+            yield tool, _other_name(tool, bare.name, "limit", users[0])
+
+
 _NUMBERS: Final = word_set("id number no key code uuid")
 
 
@@ -390,11 +412,13 @@ _OPERATOR: Final = re.compile(
     r"(?<=[a-zA-Z])_(?:in|not|not_in|eq|ne|gte?|lte?|greater|lesser|like|i?contains|i?exact|starts_?with|ends_?with|"
     r"between)$"
 )
-"""`startDate_greater`: an operator behind the name of a field."""
+"""`startDate_greater`: an operator behind the name of a field. `check_in` is a name, where no other has one."""
 
 
 def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
-    return [one for one in tool.top if style.fullmatch(_OPERATOR.sub("", one.name))]
+    fields = {one.name: _OPERATOR.sub("", one.name) for one in tool.top}
+    filters = any(_CAMEL.fullmatch(field) and field != name for name, field in fields.items())
+    return [one for one in tool.top if style.fullmatch(fields[one.name] if filters else one.name)]
 
 
 _SEVERAL = 3

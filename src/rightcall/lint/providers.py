@@ -247,9 +247,26 @@ def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
         known.append("write `items` for `prefixItems`, or make it an object")
     if "allOf" in words:
         known.append("merge the parts of `allOf` into one schema")
+    left = [word for word in words if word not in _HANDLED]
+    if known and left:
+        known.insert(1, f"leave {join_names(left)} out, and say it in the description")
     return "; ".join(known[:3]) if known else "leave it out, and say it in the description"
 
 
+_HANDLED: Final = frozenset(
+    (
+        *_INSTEAD,
+        "propertyNames",
+        "$ref",
+        "prefixItems",
+        "allOf",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "$defs",
+        "definitions",
+    )
+)
+"""Words that have a remedy of their own, or go with one."""
 _KEPT: Final = frozenset(("type", "enum", "anyOf", "properties"))
 _LOST: Final = frozenset(("$ref", "oneOf", "allOf", "const"))
 
