@@ -260,8 +260,9 @@ def _of_depth(raw: dict[str, Any]) -> dict[str, Any]:
     """A definition that is not nested too deeply to be read. Raises ConfigError."""
     left: list[Any] = [raw]
     for _ in range(_DEEPEST_READ):
-        tables = [one for one in left if isinstance(one, (dict, list))]
-        left = [inner for one in tables for inner in (one.values() if isinstance(one, dict) else one)]
+        lists = [cast("list[Any]", one) for one in left if isinstance(one, list)]
+        lists += [list(cast("dict[str, Any]", one).values()) for one in left if isinstance(one, dict)]
+        left = [inner for one in lists for inner in one]
         if not left:
             return raw
     name = quote_text(str(raw.get("name", "")))
