@@ -145,7 +145,8 @@ CHOSEN: Final = word_set(
     "operation method style scope visibility category role size position align alignment theme frequency "
     "interval strategy resolution period language sorting ordering view layout color colour quality tier plan "
     "environment env protocol algorithm encoding event granularity gender cabin class channel sentiment side "
-    "resource importance urgency stage phase currency reason speed carrier"
+    "resource importance urgency stage phase currency reason speed carrier fmt compression policy result "
+    "answer prio outcome"
 )
 """Last words of names whose values are often a few."""
 
@@ -158,6 +159,7 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
+    text = re.sub(rf"(?<=\w) {re.escape(name)}\.?$", "", text)  # `left or right side`
     words = [singular(word) for word in words_of(name)]
     chosen = (
         chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
@@ -247,6 +249,13 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
         values = _checked(text, apposed.start(3), apposed.end(3), apposed[3])
         of_things = apposed[2] is not None and all(len(value) > _CODE and is_word(value) for value in values)
         yield values if not of_things and not _are_things(values) else []
+    closed = _ONLY.fullmatch(text) or _JUST_LISTED.fullmatch(text)
+    if closed is not None and not {*names} & _TEXTUAL:
+        values = _checked(text, closed.start(1), closed.end(1), closed[1])
+        yield values if not _are_things(values) else []
+    span = _SPAN.fullmatch(text)
+    if span is not None and int(span[2]) < int(span[3]) < int(span[2]) + _MOST_STEPS:
+        yield [f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1)]
     whole = _SLASHED.fullmatch(text)
     if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
         yield _checked(text, 0, len(text), text.strip(), sure=True)
@@ -260,6 +269,12 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     yield from _used_for(text, chosen)
 
 
+_ONLY: Final = re.compile(rf"(?:[^.:\n(]{{3,60}}: )?({OR_LIST}) only\.?", re.IGNORECASE)
+_JUST_LISTED: Final = re.compile(r"([a-z]+(?:, [a-z]+){2,9})(?:,? (?:-|–|and) nothing else)?\.?")
+"""`won, lost, drawn`: the whole text"""
+_SPAN: Final = re.compile(r"([A-Z]{1,3}-?)(\d{1,2}) ?(?:to|through|-|–|\.\.) ?\1(\d{1,2})\.?")
+"""`P1 to P4`"""
+_MOST_STEPS = 12
 _CODE = 3
 """Letters of `kg` or `USD`, which are no things."""
 _TEXTUAL: Final = word_set(

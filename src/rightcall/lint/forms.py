@@ -102,7 +102,11 @@ _PATTERNS: Final = (
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
     ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b", re.IGNORECASE)),
-    ("", re.compile(r"\bHH:MM:SS\b|\b24-hour (?:format|time|clock)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bday[./-]month[./-]year\b|\bmonth[./-]day[./-]year\b|\byear[./-]month[./-]day\b|\bISO weeks?\b|"
+                    r"^\W*(?:starts|begins) with [`'\"]?(?=[A-Z#@/$\d-])[\w#@/$-]{1,20}[`'\"]? "
+                    r"(?:followed|and|then|plus)\b",
+                    re.IGNORECASE)),
+    ("", re.compile(r"\bHH:MM:SS\b|\b24[- ]?h(?:our|ours)? (?:notation|format|time|clock)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"

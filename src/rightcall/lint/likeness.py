@@ -26,7 +26,8 @@ _VERBS = (
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
 _NEAR_VERBS = (
-    "set update change modify edit adjust alter amend revise|cancel kill abort stop terminate halt end interrupt|"
+    "set update change modify edit adjust alter amend revise|create new add|read open|"
+    "cancel void kill abort stop terminate halt end interrupt|"
     "find search lookup query|start run launch begin trigger execute|send post submit deliver|save store write put|"
     "copy duplicate clone|generate create make build produce|calculate compute|book reserve|pause suspend hold|"
     "resume continue restart|approve accept confirm|reject decline deny refuse|delete remove discard drop|"
@@ -50,7 +51,7 @@ _NOTHING: Final = word_set(
 _KNOWN: Final = word_set(
     "id ids url uri urls sql css html xml json csv tsv pdf ssh http https dns ip tcp udp sha md md5 ts js db "
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
-    "utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
+    "pnr utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
     "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
@@ -90,7 +91,10 @@ _EXPLAINED: Final = {
     "expr": frozenset(("expression",)),
 }
 """Short names that everybody knows, once the text has one of these words."""
-_EMPTY: Final = re.compile(r"(?:arg|argument|param|parameter|var|variable)_?\d+|arg|foo|bar|baz")
+_EMPTY: Final = re.compile(
+    r"(?:arg|argument|param|parameter|var|variable|val|value|thing|info|data|field)_?\d+|"
+    r"arg|foo|bar|baz|stuff|things?|whatever|xxx?|misc"
+)
 """Names that no description mends: a model writes the name of the value."""
 _ANY_VALUE: Final = word_set("data value input info object obj item param content thing entity")
 _IS_ID: Final = re.compile(
@@ -237,6 +241,8 @@ def _numbered(left: str, right: str) -> bool:
 
 def _one_meaning(left: str, right: str) -> bool:
     """Abbreviation and word, or the same word with one that only says the kind of value."""
+    if {joined(left), joined(right)} in _SAME_COUNT:
+        return True
     mine, theirs = core(left), core(right)
     if len(mine) == len(theirs) == 1:
         short, long = sorted((mine[0], theirs[0]), key=len)
@@ -244,6 +250,9 @@ def _one_meaning(left: str, right: str) -> bool:
     return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value"}
 
 
+_SAME_COUNT: Final = [
+    {"limit", other} for other in ("maxresults", "maxitems", "maxcount", "numresults", "top", "count")
+]
 _TWINS_TEXT = """
     message=msg number=num,no directory=dir,folder description=desc folder=dir repository=repo command=cmd
     argument=arg document=doc image=img,picture configuration=config,cfg identifier=id query=q picture=image
@@ -394,13 +403,20 @@ def _is_unnamed(argument: Argument) -> bool:
 def _short_for_told(name: str, words: Sequence[str]) -> str | None:
     """The word near the beginning of a text that a name of a few letters is short for: `br` or `brt` for `brightness`,
     `sev` for `severity`."""
-    if not re.fullmatch(r"[a-z]{2,4}", name) or name in _KNOWN | _COMPARES or is_word(name):
+    whole = words_of(name)
+    if len(whole) == _OF_KIND and whole[1] in _NUMBERED and not is_word(whole[0]):
+        long = _short_for_told(whole[0], words)
+        return f"{long}_{whole[1]}" if long is not None else None
+    if not re.fullmatch(r"[a-z]{2,5}", name) or name in _KNOWN | _COMPARES or is_word(name):
         return None
     initials = "".join(word[0] for word in words[:_NEAR])
+    bare = _VOWEL.search(name.rstrip("y")) is None
     told = (
         word
         for word in words[:_NEAR]
-        if len(word) > max(_LONG_WORD, len(name) + 1) and _shortens(name, word) and not word.endswith(("ic", "ical"))
+        if len(word) > (len(name) + 1 if bare else max(_LONG_WORD, len(name) + 1))
+        and _shortens(name, word)
+        and not word.endswith(("ic", "ical"))
     )
     return next(told, None) if name[:2] not in initials else None
 
@@ -408,11 +424,21 @@ def _short_for_told(name: str, words: Sequence[str]) -> str | None:
 def _shortens(name: str, word: str) -> bool:
     """Whether a name is the beginning of a word, or of its consonants: the first two, and the rest behind them."""
     consonants = _VOWEL.sub("", word)
+    if name == consonants or (len(name) > _OF_KIND and _VOWEL.search(name) is None and _in_order(name, consonants)):
+        return True  # `dt` for `date`, `mgr` for `manager`
     return word.startswith(name) or (
         consonants.startswith(name[:2]) and all(letter in consonants[2:] for letter in name[2:])
     )
 
 
+def _in_order(letters: str, word: str) -> bool:
+    """Whether a word begins with the first of the letters, and has the others in this order behind it."""
+    left = iter(word)
+    return word[:1] == letters[:1] and all(letter in left for letter in letters)
+
+
+_OF_KIND = 2
+_NUMBERED: Final = word_set("id no nr number code key name")
 _NEAR, _LONG_WORD = 6, 4
 _COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps ad ads bio")
 
@@ -553,7 +579,8 @@ def resemblance(one: str, other: str) -> str | None:
     mine, theirs = words_of(one), words_of(other)
     if opposed(one, other):
         return None
-    if sorted(mine) == sorted(theirs):
+    turned = sorted(map(singular, mine)) == sorted(map(singular, theirs)) and mine[0] != theirs[0]
+    if turned or sorted(mine) == sorted(theirs):
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return _OF_NUMBER
@@ -636,7 +663,7 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     return "do the same by their descriptions" if _tells_verb_of(other, one, apart[0]) else None
 
 
-_FACTS: Final = word_set("info information details detail data")
+_FACTS: Final = word_set("info information details detail data profile")
 
 
 def _take_the_same(one: ToolView, other: ToolView) -> bool:

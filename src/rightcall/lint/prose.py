@@ -221,7 +221,7 @@ _IS_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_EPOCH: Final = re.compile(
-    r"(?:\W*(?:[\w-]+ ){0,4}|[^.\n]{0,60}\()(?:(?:milli)?seconds since (?:the )?(?:unix )?epoch|"
+    r"(?:\W*(?:[\w-]+ ){0,4}|[^.\n]{0,60}\()(?:(?:milli)?seconds since (?:(?:the )?(?:unix )?epoch|1970)|"
     r"(?:unix|epoch) (?:time(?:stamp)?|(?:milli)?seconds)\b(?: in (?:milli)?seconds)?)\W*(?:\.|\)|$)",
     re.IGNORECASE,
 )
