@@ -146,7 +146,7 @@ CHOSEN: Final = word_set(
     "interval strategy resolution period language sorting ordering view layout color colour quality tier plan "
     "environment env protocol algorithm encoding event granularity gender cabin class channel sentiment side "
     "resource importance urgency stage phase currency reason speed carrier fmt compression policy result "
-    "answer prio outcome"
+    "answer prio outcome provider engine backend"
 )
 """Last words of names whose values are often a few."""
 

@@ -304,6 +304,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         strange = [one for one in map(str, values) if not any(one.lower() in other for other in {*known, *whole})]
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
+        strange = [one for one in strange if _stands_as_value(one, text, known)]
         if strange and len(strange) * 2 <= len(values) and not told_before:
             yield Hit(
                 "RC310",
@@ -311,6 +312,22 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
                 "make them the same",
                 argument.path,
             )
+
+
+def _stands_as_value(value: str, text: str, known: set[str]) -> bool:
+    """Whether a word stands where values do: not behind a word, as in `left or right in place`, nor in the bracket that
+    explains a value."""
+    word = re.escape(value)
+    if (
+        re.search(
+            rf"(?:^|[,:;|/('\"`*=–—-]|\b(?:or|and|either|of|are|is|be|to|use|as|by))\s*['\"`*]*{word}(?!\w)", text
+        )
+        is None
+    ):
+        return False
+    glossed = "|".join(map(re.escape, known))
+    outside = re.sub(rf"(?i)\b(?:{glossed})['\"`*]*\s?\([^()]*\)", " ", text)
+    return re.search(rf"(?<!\w){word}(?!\w)", outside) is not None
 
 
 _OF_ARGUMENT: Final = re.compile(r"^$|\b(?:default|optional|required|mandatory|nullable|null|none)\b")

@@ -23,10 +23,11 @@ MOST_DESCRIPTION: Final = 8_000
 
 # ── ranges ──
 
-_NUMBER = r"(-?\d(?:[\d,_]{0,13}\d)?(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
+_NUMBER = r"(?:[$€£]\s?)?(-?\d(?:[\d,_]{0,13}\d)?(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
 _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
-    rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give) {_NUMBER}"
+    rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give|threshold|score|confidence|probability|ratio) "
+    rf"{_NUMBER}"
     rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s))",
@@ -202,7 +203,8 @@ def _is_fraction(text: str, high: float | None) -> bool:
 def _is_crossed(argument: Argument, text: str, low: float | None, high: float | None) -> bool:
     """Whether the definition itself shows a value outside of the bounds: `1 to 100, or 0 for all`."""
     if argument.kind in ("integer", "number"):
-        shown = shown_numbers(argument, text)
+        others = _OR_BETWEEN.search(text)
+        shown = [*shown_numbers(argument, text), *map(float, re.findall(r"\d+(?:\.\d+)?", others[1] if others else ""))]
     else:
         texts = shown_texts(argument, text)
         shown = [float(len(one)) for one in texts] if argument.kind == "string" else []
@@ -211,6 +213,12 @@ def _is_crossed(argument: Argument, text: str, low: float | None, high: float | 
     return any((low is not None and one < low) or (high is not None and one > high) for one in shown)
 
 
+_OR_BETWEEN: Final = re.compile(
+    r"((?:-?\d+(?:\.\d+)?[^.;\n\d]{1,24}?(?:\.{3}|\u2026)?[^.;\n\d]{0,8}){1,12})"
+    r"\bor (?:an? )?(?:[a-z]+ ){0,3}?(?:between|from)\b",
+    re.IGNORECASE,
+)
+"""`0 (off), or between 5 and 90`: what stands before is a value as well."""
 _BOUNDS: Final = {
     "integer": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
     "number": (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
@@ -311,10 +319,20 @@ _EARLY = 120
 """Characters from the beginning of a text that are about the list as a whole."""
 
 
+_OF_PAGE: Final = re.compile(
+    r"\b(?:pages?|batch(?:es)?|chunks?|blocks?|groups?|portions?|rounds?)"
+    r"(?: of| with| has| have| holds?| contains?)?\s*$",
+    re.IGNORECASE,
+)
+"""What counts something else than the argument."""
+
+
 def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
     """Whether a bound in the text is one of such a value: characters of text, items of a list, else the number."""
     unit = _UNIT_WORD.match(text, found.end())
     word = unit[1].lower() if unit is not None else ""
+    if _OF_PAGE.search(text[: found.start()]):
+        return False  # `in pages of up to 100`
     if re.match(r"\s?\w+ (?:per|each|in each|on each|a|without|excluding|before|after|plus)\b", text[found.end() :]):
         return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":

@@ -48,7 +48,7 @@ _NARROW: Final = str.maketrans(
 
 def _even(text: str) -> str:
     """A text with narrow signs, and with one pair of marks where it has two."""
-    return _MARKED_TWICE.sub("", text.translate(_NARROW)).replace("``", "`")
+    return _MARKED_TWICE.sub("", text.translate(_NARROW)).replace("``", "`").replace("http(s)", "https")
 
 
 _MARKED_TWICE: Final = re.compile(r"``(?=[\"'])|(?<=[\"'])``")
