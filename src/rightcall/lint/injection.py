@@ -7,23 +7,17 @@ person at the screen seldom sees it. So every text is read to its end: every exp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from itertools import chain
-from typing import Any, Final, cast
+from collections.abc import Iterator
+from typing import Final
 
+from rightcall.lint import encoded, hidden, markup
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.errands import find_devalued, find_handed_file
 from rightcall.lint.findings import Hit, Steps, quote_text
 from rightcall.lint.orders import find_order
+from rightcall.lint.readings import prose_of, readings, texts_of
 from rightcall.lint.steering import PRECEDES
-
-HIDDEN: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
-    "\ufe00-\ufe0d\ufeff\uffa0\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-    "|(?<![\u203c-\U0010ffff])\u200d|\u200d(?![\u203c-\U0010ffff])"
-)
-"""Without the joiner and the selectors inside of an emoji."""
 
 _ORDERS: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
@@ -66,11 +60,6 @@ _ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 """Orders about the calls of other tools."""
-_POSES: Final = re.compile(
-    r"(?:^|[\n.!>\]])[^\S\n]*(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:"
-    r"|(?:\n[^\S\n]*){2}(?:Human|Assistant)\s*:"
-)
-"""A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(
     r"\b(?:always|must|you should always)\b[^.\n]{0,20}\b(?:use|call|prefer|run|invoke|"
     r"choose)\b[^.\n]{0,20}\bthis (?:tool|function|one)\b[^.\n]{0,30}\b(?:first|before (?:any|every|all|each|"
@@ -129,52 +118,10 @@ _SENDS: Final = re.compile(
     r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+",
     re.IGNORECASE,
 )
-_MARKUP: Final = re.compile(
-    r"<!--|<\s*(system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
-    r"developer|prompt)\s*>|(?-i:\[/?INST\])|\[/inst\]|\[/?SYS\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
-    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
-    r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
-    re.IGNORECASE,
-)
-_END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
-_HIDDEN_AFTER: Final = 1_000
-"""So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
-_KEY_BEGINS: Final = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh")
-"""How SSH keys begin, which people show as examples."""
-_BLOB: Final = re.compile(
-    r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
-    r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
-)
-
-
-def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
-    """Every text in a definition, keys among them, with its place."""
-    left: list[tuple[Steps, Any]] = [((), value)]
-    while left:
-        path, part = left.pop()
-        if isinstance(part, str):
-            yield path, part
-        elif isinstance(part, dict):
-            for key, inner in reversed(cast("dict[str, Any]", part).items()):
-                left += [((*path, key), inner), ((*path, key), key)]
-        elif isinstance(part, list):
-            inners = cast("list[Any]", part)
-            left += [((*path, number), inners[number]) for number in reversed(range(len(inners)))]
-
-
-_READ: Final = ("description", "title", "$comment", "default", "examples", "instructions")
-_LONG = 40
-
-
-def prose_of(tool: ToolView) -> Iterator[tuple[Steps, str]]:
-    """The texts that a model reads as such."""
-    for path, text in texts_of(tool.raw):
-        if path and text != path[-1] and (path[-1] in _READ or len(text) > _LONG):
-            yield path, text
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
-    yield from _hidden(tool)
+    yield from hidden.check(tool)
     yield from _secrets(tool)
     told: set[str] = set()
     for path, text in prose_of(tool):
@@ -184,24 +131,15 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 yield hit
 
 
-_TAGS = 0xE0000
-"""Where the invisible twins of the ASCII letters begin."""
-
-
-def _hidden(tool: ToolView) -> Iterator[Hit]:
-    for path, text in texts_of(tool.raw):
-        found = HIDDEN.findall(text)
-        if found:
-            spelt = "".join(chr(ord(one) - _TAGS) for one in found if _TAGS + 32 <= ord(one) < _TAGS + 127)
-            codes = ", ".join(dict.fromkeys(f"U+{ord(one):04X}" for one in found[:20]))[:80]
-            what = f", which spell {quote_text(spelt)}" if spelt else f": {codes}"
-            yield Hit(
-                "RC701",
-                f"{len(found)} hidden character{'' if len(found) == 1 else 's'}{what}",
-                "remove them",
-                path,
-            )
-            return
+def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
+    told: set[str] = set()
+    for reading in readings(text):
+        for hit in _one_reading(tool, path, reading):
+            if hit.rule not in told:
+                told |= {hit.rule} if hit.certain else set()
+                yield hit
+    yield from markup.check(tool, path, text)
+    yield from encoded.check(path, text)
 
 
 def _secrets(tool: ToolView) -> Iterator[Hit]:
@@ -258,7 +196,7 @@ def _guards_a_secret(text: str, order: re.Match[str]) -> bool:
     )
 
 
-def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
+def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     orders = _order_in(text)
     if orders is not None:
         yield Hit(
@@ -272,9 +210,6 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     pushes = found[0] if found is not None else find_devalued(tool, text)
     if pushes:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
-    markup = _hiding(text) or _POSES.search(text)
-    if markup is not None:
-        yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
     takes = _takes(text) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(
@@ -287,66 +222,6 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         yield Hit(
             "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
-    sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
-    blob = (
-        None
-        if sampled
-        else next(
-            (one for one in _BLOB.finditer(text) if _is_encoded(one[0]) and not one[0].startswith(_KEY_BEGINS)), None
-        )
-    )
-    if blob is not None:
-        yield Hit(
-            "RC707",
-            f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",
-            "write it in plain words, or remove it",
-            path,
-        )
-
-
-def _is_encoded(piece: str) -> bool:
-    """Whether a long word is neither a path nor letters, digits or a few characters alone."""
-    return (
-        len(set(piece)) > 12
-        and not re.search(r"(?<![a-z])(?:[a-z]{3,}/){3}", piece)
-        and not re.fullmatch(r"[A-Za-z/]+|[0-9]+", piece.rstrip("="))
-    )
-
-
-def _hiding(text: str) -> re.Match[str] | None:
-    """The first markup that poses as something else."""
-    places = _MARKUP.finditer(text)
-    first = next(places, None)
-    if first is None:
-        return None
-    ends = {one.lower() for one in _END.findall(text)}
-    return next((one for one in chain([first], places) if _hides(text, one, ends)), None)
-
-
-def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
-    """Whether markup poses as something else. `<user>` alone is a place to fill in, `[ADMIN]` at the beginning a label,
-    and a short comment in quotes or without a sentence is an example of HTML. A text in several sections may call one
-    `instructions`: nothing is hidden there."""
-    tag, label = found[1], found[2]
-    if tag:
-        return tag.lower() in ends and not (
-            tag.lower().startswith("instruction") and (len(ends) > 2 or found.start() == 0)
-        )
-    if label:
-        orders = re.match(r"\s*(?:you|ignore|never|always|do not)\b", text[found.end() :], re.IGNORECASE)
-        return (label.isupper() or orders is not None) and found.start() > 0
-    behind = text[found.end() : found.end() + _HIDDEN_AFTER]
-    if found[0] == "<!--":
-        body = behind.split("-->", 1)[0]
-        quoted = text[found.start() - 1 : found.start()] in ("`", "'", '"')
-        condition = body.startswith("[if ")  # of a mail in HTML
-        return not condition and (
-            len(body) == _HIDDEN_AFTER or (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
-        )
-    if "color:" in found[0].lower():
-        attributes, _, body = behind.partition(">")
-        return len(attributes) == _HIDDEN_AFTER or len(body.split("<", 1)[0].split()) > 2
-    return True
 
 
 _PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid_\w+\.pub\b")

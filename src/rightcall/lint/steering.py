@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from rightcall.base.letters import latin
@@ -12,6 +13,7 @@ from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.errands import ADDRESS, find_fixed_address, sentences_of
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
+from rightcall.lint.readings import prose_of, readings
 
 _REMOVE: Final = "remove it; if the server is not yours, do not use it"
 
@@ -112,16 +114,10 @@ _FIXED: Final = re.compile(
 """One address that every call is to have: `Always set to …`"""
 
 
-def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
-    yield tool.at("description"), tool.description
-    for one in tool.arguments:
-        yield (*one.path, "description"), one.description
-
-
 def check(tool: ToolView) -> Iterator[Hit]:
     told: set[str] = set()
-    for path, text in _texts(tool):
-        for hit in _one_text(tool, path, text) if text else ():
+    for path, text in prose_of(tool):
+        for hit in chain(*(_one_text(tool, path, one) for one in readings(text)), _letters(path, text)):
             if hit.rule not in told:
                 told.add(hit.rule)
                 yield hit
@@ -153,6 +149,9 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     address = find_fixed_address(text) if each is None and fixed is None else ""
     if address:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
+
+
+def _letters(path: Steps, text: str) -> Iterator[Hit]:
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
@@ -266,8 +265,9 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     names = {tool.name for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
     for tool in tools:
         others = names - {tool.name}
-        for path, text in _texts(tool):
-            found = next((one for one in sentences_of(text) if _orders_about(one, others)), None)
+        for path, text in prose_of(tool):
+            sentences = (one for reading in readings(text) for one in sentences_of(reading))
+            found = next((one for one in sentences if _orders_about(one, others)), None)
             if found is not None:
                 told = f"an order about another tool: {quote_text(found.strip())}"
                 yield tool, Hit("RC704", told, _REMOVE, path)

@@ -1,0 +1,165 @@
+"""The texts of a definition as a model reads them, each as it is written and once more in a plain form: a model reads
+through line breaks, markup, look-alike letters and HTML entities, and so must a rule."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, cast
+from unicodedata import normalize
+
+from rightcall.base.letters import latin, with_plain_signs
+from rightcall.gate.repair.words import is_word
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.encoded import meanings, turned
+from rightcall.lint.findings import Steps
+
+# ── what cannot be seen ──
+
+_TAGS: Final = 0xE0000
+"""Where the invisible twins of the ASCII letters begin."""
+_FLAGS: Final = [
+    "\U0001f3f4" + "".join(chr(_TAGS + ord(one)) for one in region) + "\U000e007f"
+    for region in ("gbeng", "gbsct", "gbwls")
+]
+"""The regions whose flags are written with tags."""
+_IN_FLAG: Final = "|".join(
+    f"(?<={flag[:at]}){flag[at]}" + (f"(?={flag[at + 1 :]})" if flag[at + 1 :] else "")
+    for flag in _FLAGS
+    for at in range(1, len(flag))
+)
+_JOINING: Final = "\u0600-\u08ff\u0900-\u0dff\u0e80-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc"
+"""Alphabets whose spelling needs joiners and non-joiners: Arabic, those of India, Burmese, Khmer, Mongolian."""
+_BLANK: Final = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
+HIDDEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ue000-\uf8ff\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000f0000-\U0010ffff"
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+    f"|(?!{_IN_FLAG})[\U000e0000-\U000e0fff]"
+    f"|(?<![\u203c-\U0010ffff{_JOINING}])\u200d|\u200d(?![\u203c-\U0010ffff{_JOINING}])|(?<![{_JOINING}])\u200c"
+    "|(?<=[A-Za-z.\ufe0e\ufe0f])[\ufe0e\ufe0f]|\r(?!\n)"
+    f"|[{_BLANK}]{{3,}}"
+)
+"""Without the joiners that a spelling needs, and without the joiner, the selectors and the tags inside of an emoji."""
+
+# ── texts ──
+
+
+def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
+    """Every text in a definition, keys among them, with its place."""
+    left: list[tuple[Steps, Any]] = [((), value)]
+    while left:
+        path, part = left.pop()
+        if isinstance(part, str):
+            yield path, part
+        elif isinstance(part, dict):
+            for key, inner in reversed(cast("dict[str, Any]", part).items()):
+                left += [((*path, key), inner), ((*path, key), key)]
+        elif isinstance(part, list):
+            inners = cast("list[Any]", part)
+            left += [((*path, number), inners[number]) for number in reversed(range(len(inners)))]
+
+
+_SHORT: Final = 24
+
+
+def prose_of(tool: ToolView) -> Iterator[tuple[Steps, str]]:
+    """The texts that can say something: all but single words and the keywords of a schema."""
+    for path, text in texts_of(tool.raw):
+        if path and (len(text) > _SHORT or not (text.isascii() and text.replace("_", "").isalnum()) or _PACKED(text)):
+            yield path, text
+
+
+def describes_tool(tool: ToolView, path: Steps) -> bool:
+    """Whether a text is about the tool itself, and not about an argument or a result."""
+    schema = tool.schema_path
+    return tool.schema is None or path[: len(schema)] != schema or path[len(schema) :] in (("description",), ("title",))
+
+
+# ── the plain form ──
+
+_WORDY = r"[^\W\d_]+"
+_PACKED: Final = re.compile(rf"(?<![\w-]){_WORDY}(?:[_-]{_WORDY}){{2,}}(?![\w-])").search
+"""Several words in one: `tell_no_one_of_it`."""
+_INLINE: Final = re.compile(
+    r"</?(?:a|abbr|b|big|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|tt|u|wbr)\b[^<>]{0,80}>|"
+    r"<!--[^<>]{0,20}-->",
+    re.IGNORECASE,
+)
+_EMPHASIS: Final = re.compile(r"(?<!\w)[*_`~]{1,3}(?=\w)|(?<=\w)[*_`~]{1,3}(?!\w)")
+_ODD_BLANKS: Final = re.compile(rf"[\t\u2028\u2029{_BLANK}]")
+_BLANKS: Final = re.compile(r" {2,}")
+_SPACED: Final = re.compile(r"(?<!\S)[^\W_](?: [^\W_]){2,}(?!\S)")
+_WRAP: Final = re.compile(r"(?<=[^\n.!?:;。！？]) ?\r?\n ?(?=[^\s\-*•#|>\d])")
+"""A line break inside a paragraph: no end of a sentence before it, and no heading, list or table behind."""
+_MARKED: Final = re.compile("(?<=[A-Za-z])[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+")
+_UNUSUAL: Final = re.compile("[\u0180-\u024f\u1e00-\u1eff]")
+"""Letters with marks that no large language of Western Europe writes."""
+_NO_APOSTROPHE: Final = re.compile(r"\b(do|does|must|should|need|is|are|was|wo|ca)nt\b", re.IGNORECASE)
+_AT: Final = re.compile(r" ?[\[({] ?at ?[\])}] ?", re.IGNORECASE)
+_DOT: Final = re.compile(r"(?<=\w) ?[\[({] ?dot ?[\])}] ?(?=\w)", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\b(?=\w{0,20}[A-Za-z])(?=\w{0,20}[0134578@$])[A-Za-z0134578@$]{4,20}\b")
+_AS_LETTERS: Final = str.maketrans("034578@$", "oeastbas")
+
+
+def plain(text: str) -> str:
+    """A text as it is read aloud.
+
+    >>> plain("Do&nbsp;**not** te<b></b>ll\\nthem. \\uff41sk")
+    'Do not tell them. ask'
+    """
+    told = html.unescape(text) if "&" in text else text
+    told = _INLINE.sub("", told) if "<" in told else told
+    told = _ODD_BLANKS.sub(" ", told)
+    if not told.isascii():
+        told = re.sub(r"\S+", _in_letters, told).replace("\u2019", "'").replace("\u2018", "'")
+    told = _SPACED.sub(lambda found: found[0].replace(" ", ""), told)
+    told = _PACKED_WORDS.sub(lambda found: re.sub("[_-]", " ", found[0]), _EMPHASIS.sub("", told))
+    told = _NO_APOSTROPHE.sub(r"\1n't", _BLANKS.sub(" ", told))
+    told = _DOT.sub(".", _AT.sub("@", told)) if "at" in told.lower() else told
+    return _DIGITS.sub(_without_digits, _WRAP.sub(" ", told))
+
+
+_PACKED_WORDS: Final = re.compile(rf"(?<![\w./~@-]){_WORDY}(?:[_-]{_WORDY}){{3,}}(?![\w/@-])")
+
+
+def _in_letters(found: re.Match[str]) -> str:
+    """A word in plain letters, where it is another writing of them."""
+    word = found[0]
+    if word.isascii():
+        return word
+    word = with_plain_signs(normalize("NFKC", HIDDEN.sub("", word)))
+    if _MARKED.search(word) or _UNUSUAL.search(word):
+        word = _MARKED.sub("", normalize("NFD", word))
+    return re.sub(r"\w+", _in_latin, word)
+
+
+def _in_latin(found: re.Match[str]) -> str:
+    word = found[0]
+    alike = word if word.isascii() else latin(word)
+    foreign = len(word) <= _LETTERS and _OTHER_ALPHABET.fullmatch(word)
+    return alike if alike.isascii() and not foreign else word
+
+
+_OTHER_ALPHABET: Final = re.compile("[\u0370-\u058f\u13a0-\u13ff]+")
+_LETTERS: Final = 3
+"""A word of another alphabet that has no more letters may look like a Latin one by chance."""
+
+
+def _without_digits(found: re.Match[str]) -> str:
+    word = found[0].lower().translate(_AS_LETTERS)
+    return next((one for one in (word.replace("1", "i"), word.replace("1", "l")) if is_word(one)), found[0])
+
+
+@lru_cache(maxsize=512)
+def readings(text: str) -> tuple[str, ...]:
+    """A text as it is written, in the plain form, and what its encoded pieces say, where these are others."""
+    told = [text, plain(text), turned(text), "\n".join(meaning for _, meaning in meanings(text))]
+    return tuple(dict.fromkeys(one for one in told if one))
+
+
+def without_hidden(text: str) -> str:
+    """A text without the characters that cannot be seen. A blank stays in the place of those that part words."""
+    return HIDDEN.sub(lambda found: " " if found[0].isspace() else "", text)
