@@ -1,5 +1,4 @@
-"""RC702 once more: orders that outlast the call, that hide themselves, that declare earlier ones void, or that claim an
-authority.
+"""RC702: orders to ignore earlier ones, to hide something, to outlast the call, or that claim an authority.
 
 Each group of expressions has signs: a text without one of them is not searched, so that long texts cost little.
 """
@@ -7,10 +6,51 @@ Each group of expressions has signs: a text without one of them is not searched,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.excuses import judge
+from rightcall.lint.findings import Steps
 from rightcall.lint.languages import FOREIGN, Group
 
+_ORDERS: Final = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
+    r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
+    r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
+    r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
+    r"|(?P<tell>\b(?:do not|don't|never|must not|should not|without)\b(?! need\b)"
+    r"[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
+    r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
+    r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
+    r"owner|customer)\b)"
+    r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
+    r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
+    r"disclose)\b(?: (?:this|it|that|anything))?(?: (?:to|of|about))? (?:the |your )?(?:user|human|operator|person|"
+    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;)!]|$))"
+    r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
+    r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
+    r"between us|to yourself)\b"
+    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.;:()\n—]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
+    r"append|add|run|execute|pass|collect|store)\b"
+    r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
+    r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
+    r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
+    r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
+    r"\bpretend (?:to be|that you)\b|\b(?:you are|act|answer|respond|enter) (?:now )?(?:in )?developer mode\b",
+    re.IGNORECASE,
+)
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
+    r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
+    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b|"
+    r"\b(?:when|whenever|every time|each time|if|wherever)\b[^.\n]{0,60}\b(?:from|of|on|by) (?:any |an|some )?other "
+    r"(?:[\w-]+ )?servers?\b[^.\n]{0,100}\b(?:must|has to|have to|should|shall|needs? to|is to be|are to be)\b",
+    re.IGNORECASE,
+)
+"""Orders about the calls of other tools."""
 _UNASKED: Final = re.compile(
     r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
     r"(?:ask|wait|request|seek|prompt)\b"
@@ -241,8 +281,20 @@ def _grouped(signs: str, words: str) -> Group:
 _ENGLISH: Final = [_grouped(signs, words) for signs, words in _LASTING.items()]
 
 
-def find_order(text: str) -> re.Match[str] | None:
-    """The first order in a text that is of one of these kinds."""
+def find_order(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
+    """The first order to the model that nothing excuses, else the first doubtful one: that must not hide another."""
+    doubtful: re.Match[str] | None = None
+    for found in _orders_of(text):
+        verdict = judge(tool, path, text, found)
+        if verdict == "order":
+            return found
+        if verdict == "doubtful" and doubtful is None:
+            doubtful = found
+    return doubtful
+
+
+def _orders_of(text: str) -> Iterator[re.Match[str]]:
     lowered = text.lower()
     asked = (one for signs, one in (*_ENGLISH, *FOREIGN) if any(sign in lowered for sign in signs))
-    return _UNASKED.search(text) or next((found for one in asked if (found := one.search(text)) is not None), None)
+    for one in chain((_ORDERS, _ELSEWHERE, _UNASKED), asked):
+        yield from one.finditer(text)
