@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Steps
+from rightcall.lint.elsewhere import MAIL_ELSEWHERE, URL_ELSEWHERE, before_address, is_shown
+from rightcall.lint.findings import Steps, word_set
+from rightcall.lint.readings import describes_tool
 
 _NEAR: Final = 160
 """So much of a sentence is read on either side of a path."""
@@ -66,24 +70,35 @@ _CONTENT_OF: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
+def _handing(names: tuple[str, ...], here: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """What hands something to an argument of these names: what was read, what is named, and what an argument holds."""
+    target = (
+        rf"(?:the |an? |your )?(?:argument |parameter |field )?[`'\"]?(?:{'|'.join(map(re.escape, names)) or '(?!)'}|"
+        rf"\w+[`'\"]? (?:argument|parameter|field))(?!\w)"
+    )
+    return (
+        re.compile(
+            rf"(?:{_HANDS}|{_BELONGS}) {target}|\bfills? {target}[`'\"]? with (?:it|them|its|the)\b"
+            rf"{_HERE if here else ''}",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"\W{{0,3}}{_INTO} {target}", re.IGNORECASE),
+        re.compile(rf"(?:^|\W){target}[`'\"]? {_HOLDS}|\b(?:set|fill) {target}[`'\"]? (?:to|with)\b", re.IGNORECASE),
+    )
+
+
 def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
     """The words that order a model to read a file of the user and to pass what is in it; empty where none do. The tool
     itself may read such a file: an argument must be named that the model fills in."""
     places = list(_PRIVATE.finditer(text))
     if not places:
         return ""
-    names = "|".join(re.escape(one.name) for one in tool.arguments if len(one.name) > 1)
-    here = path != tool.at("description")
-    target = (
-        rf"(?:the |an? |your )?(?:argument |parameter |field )?[`'\"]?(?:{names or '(?!)'}|"
-        rf"\w+[`'\"]? (?:argument|parameter|field))(?!\w)"
-    )
-    handed = re.compile(
-        rf"(?:{_HANDS}|{_BELONGS}) {target}|\bfills? {target}[`'\"]? with (?:it|them|its|the)\b{_HERE if here else ''}",
-        re.IGNORECASE,
-    )
-    straight = re.compile(rf"\W{{0,3}}{_INTO} {target}", re.IGNORECASE)
-    holds = re.compile(rf"(?:^|\W){target}[`'\"]? {_HOLDS}|\b(?:set|fill) {target}[`'\"]? (?:to|with)\b", re.IGNORECASE)
+    here = not describes_tool(tool, path)
+    wanted = _find_wanted(tool, path, text, here=here)
+    if wanted:
+        return wanted
+    handed, straight, holds = _handing(tuple(one.name for one in tool.arguments if len(one.name) > 1), here)
     if not any(one.search(text) for one in (handed, straight, holds)):  # most texts; the rest is slow
         return ""
     first = _ENDS.search(text)
@@ -100,6 +115,54 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
             return (before + found[0] + after).strip()
     return ""
 
+
+# ── files, in any language ──
+
+_STORE: Final = re.compile(
+    r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|config/gh)(?![\w-])|"
+    r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
+    r"\bclaude_desktop_config\b"
+)
+_OF_STORES: Final = word_set(
+    "ssh sftp scp env dotenv environment key keys aws kube kubernetes k8s secret secrets credential credentials config "
+    "configuration profile profiles docker git gpg file files path paths read mcp deploy log logs upload scan vault"
+)
+_STOPS: Final = re.compile(r"[.!?]\s|[。！？]|\n")
+_TELLS_ITSELF: Final = re.compile(r"\W{0,3}[A-Z]?[a-z]+s\b")
+"""A sentence in the third person."""
+_PLACES: Final = re.compile(
+    r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|引数|"
+    r"поле|параметр|аргумент",
+    re.IGNORECASE,
+)
+_HERE_ALONE: Final = re.compile(r"\b(?:here|hier|ici|aquí|qui|aqui)\b|这里|這裡|ここ|сюда|здесь", re.IGNORECASE)
+_FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\btext of\b", re.IGNORECASE)
+
+
+def _find_wanted(tool: ToolView, path: Steps, text: str, *, here: bool) -> str:
+    """The sentence that names a private file and, beside it, an argument or the place for it."""
+    if not _STORE.search(text) or not _OF_STORES.isdisjoint(words_of(tool.name)):
+        return ""
+    own = next((one.name for one in tool.arguments if here and one.path == path[: len(one.path)]), "")
+    if not _OF_STORES.isdisjoint(words_of(own)):
+        return ""
+    names = {one.name for one in tool.arguments if len(one.name) > _SHORT_NAME}
+    for sentence in _STOPS.split(text):
+        found = _STORE.search(sentence)
+        if found is None or _TELLS_ITSELF.match(sentence) or _is_example(sentence[: found.start()]):
+            continue
+        named = not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence)
+        if named or (here and (_HERE_ALONE.search(sentence) or _FIRST.search(sentence))):
+            return sentence.strip()
+    return ""
+
+
+def _is_example(before: str) -> bool:
+    return _SHOWS.search(before) is not None
+
+
+_SHORT_NAME: Final = 2
+_NAMES: Final = re.compile(r"[A-Za-z][A-Za-z\d_-]*")
 
 # ── addresses ──
 
@@ -125,12 +188,10 @@ _WRITES: Final = re.compile(
     r"copy|paste|give|quote|name|carry|contain|read|cite|state|bear|refer|set|use|be|carrie)s?\b",
     re.IGNORECASE,
 )
-ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+|https?://[\w.-]+")
-_MAIL: Final = re.compile(r"[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w")
+_MAIL: Final = re.compile(MAIL_ELSEWHERE)
 _LINK: Final = re.compile(
     r"(?:\b(?:link|line|url|address|words|footer|sentence|pointer to|with|mention|append|add|include|insert|put)[ "
-    r":]{1,2}"
-    r"[`'\"“‘(<]?|[`'\"“‘][^`'\"”’\n]{0,60})https?://(?!(?:[\w-]+\.)?example\.)\w",
+    rf":]{{1,2}}[`'\"“‘(<]?|[`'\"“‘][^`'\"”’\n]{{0,60}}){URL_ELSEWHERE}",
     re.IGNORECASE,
 )
 
@@ -148,7 +209,7 @@ def find_fixed_address(text: str) -> str:
             (_MAIL.search(sentence) or _LINK.search(sentence))
             and ((_EVERY.search(sentence) and _WRITES.search(sentence)) or _EVERY_FOREIGN.search(sentence))
             and not _TELLS.match(sentence)
-            and not _SHOWS.search(ADDRESS.sub("", sentence))
+            and not is_shown(before_address(sentence))
         ):
             return sentence.strip()
     return ""
@@ -179,8 +240,8 @@ _ON_TERMS: Final = re.compile(
     r"\b(?:if|when|whenever|whether|unless|while|in case|because|until|where)\b|\b(?:that|which|who)\s*$", re.IGNORECASE
 )
 _TELLS: Final = re.compile(
-    r"\W*(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|warn|mark|tell|read|"
-    r"fetch|full text)(?:e?s)?\b",
+    r"\W*(?:(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|fetch|full text)(?:e?s)?|"
+    r"(?:warn|mark|tell|read)s)\b",
     re.IGNORECASE,
 )
 """The beginning of a sentence about what the tool does with other servers."""

@@ -13,11 +13,12 @@ from typing import Final
 from rightcall.lint import encoded, hidden, markup
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.elsewhere import ELSEWHERE, MAIL_ELSEWHERE
 from rightcall.lint.errands import find_devalued, find_handed_file
 from rightcall.lint.excuses import judge, quotes_attack
 from rightcall.lint.findings import Hit, Steps, quote_text
 from rightcall.lint.orders import find_order
-from rightcall.lint.readings import prose_of, readings, texts_of
+from rightcall.lint.readings import describes_tool, prose_of, readings, texts_of
 from rightcall.lint.steering import PRECEDES
 
 _PUSHES: Final = re.compile(
@@ -26,7 +27,8 @@ _PUSHES: Final = re.compile(
     r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
-    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this|that|which)\b)"
+    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this\b|(?:that|which) "
+    r"(?!is|are|exists?|you|there|can|may)\w))"
     r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
@@ -72,10 +74,9 @@ _SENDS: Final = re.compile(
     r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b"
     r"(?:,? (?!(?:be|an?|have|contain|match|use|specify|enter)\b)[\w'-]+){0,5},? (?:send|forward|post|upload|bcc|cc|"
     r"copy|transmit|mail|email|redirect|exfiltrate)\b(?!,? (?:address|is|must|e\.?g|such|for example|like)\b)"
-    r"(?:(?!\be\.?g\b|\bexample)[^\n]){0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+)"
-    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample)[^\n]){0,40}"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+",
+    rf"(?:(?!\be\.?g\b|\bexample\b(?!\.))[^\n]){{0,80}}?{ELSEWHERE}"
+    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample\b(?!\.))[^\n]){0,40}"
+    rf"{MAIL_ELSEWHERE}",
     re.IGNORECASE,
 )
 
@@ -132,7 +133,7 @@ def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     pushes = found[0] if found is not None else find_devalued(tool, text)
     if pushes:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
-    takes = _takes(text) or find_handed_file(tool, path, text)
+    takes = _takes(text, own=describes_tool(tool, path)) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(
             "RC704",
@@ -153,7 +154,7 @@ _PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid
 _SHOWN: Final = re.compile(r"\be\.g\.|\bfor (?:example|instance)\b|\bsuch as\b", re.IGNORECASE)
 
 
-def _takes(text: str) -> str:
+def _takes(text: str, *, own: bool) -> str:
     """The piece of a text that reads a secret and hands it on. A public key is none."""
     text = _PUBLIC_KEY.sub("", text)
     sends = _SENDS.search(text) or _CONTENTS.search(text)
@@ -163,9 +164,9 @@ def _takes(text: str) -> str:
     for found in _TAKES.finditer(text):
         near = text[max(0, found.start() - 120) : found.end() + 200]
         gives = _GIVES.search(near) is not None
-        own = found.start() <= begins  # the first words say what the tool does
+        first = own and found.start() <= begins  # the first words say what the tool does
         shown = _SHOWN.search(found[0]) is not None
-        if (_STRONG.search(found[0]) and (gives or not (own or shown))) or (
+        if (_STRONG.search(found[0]) and (gives or not (first or shown))) or (
             gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
             and _is_order(text, found.start())

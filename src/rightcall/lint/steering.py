@@ -11,7 +11,8 @@ from typing import Final
 from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.errands import ADDRESS, find_fixed_address, sentences_of
+from rightcall.lint.elsewhere import ADDRESS, ELSEWHERE, MAIL_ELSEWHERE, before_address, find_carrying_link, is_helpful
+from rightcall.lint.errands import find_fixed_address, sentences_of
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
 from rightcall.lint.readings import prose_of, readings
 
@@ -80,34 +81,27 @@ _HOLDS_SECRETS: Final = word_set(
 )
 
 
-_ELSEWHERE = r"(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)"
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
-    rf"[^.\n]{{0,40}}?{_ELSEWHERE}|"
+    rf"[^.\n]{{0,40}}?{ELSEWHERE}|"
     r"\b(?:whenever|every time|each time|when|before|after|always)\b[^.\n]{0,60}\b(?:call|run|invoke|add|copy|cc|bcc|"
     r"forward|change the recipient)\b(?!,? (?:address|is|format|e\.?g|such|like)\b)[^.\n]{0,60}?"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+",
+    rf"{MAIL_ELSEWHERE}",
     re.IGNORECASE,
 )
 
 
 _MAILS: Final = re.compile(
     r"(?:[.!?;,\n]\s{0,9}|\b(?:and|then) )(?:mail|e-?mail|send|forward|post|upload|report|transmit|copy|submit)\b"
-    rf"[^.\n]{{0,60}}?\bto [`'\"]?{_ELSEWHERE}",
+    rf"[^.\n]{{0,60}}?\bto [`'\"]?{ELSEWHERE}",
     re.IGNORECASE,
 )
 """An order behind the first words, with a fixed address."""
-_HELPS: Final = re.compile(
-    r"\b(?:questions?|help|support|issues?|bugs?|feedback|contact|problems?|e\.?g|example|such as|like|returns?)\b",
-    re.IGNORECASE,
-)
-
-
 _COPIED: Final = word_set("bcc cc copy copies forward recipient recipients receiver to webhook callback")
 _FIXED: Final = re.compile(
     r"\b(?:always|must)\b[^.\n]{0,20}\b(?:set|be|use|fill|pass|put|contain|include|add)\b[^.\n]{0,20}? "
-    rf"[`'\"]?{_ELSEWHERE}|"
-    rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{_ELSEWHERE}[`'\"]?,? "
+    rf"[`'\"]?{ELSEWHERE}|"
+    rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{ELSEWHERE}[`'\"]?,? "
     r"(?:for|in|on|with|to) (?:each|every|all (?:messages|mails|emails|calls|requests))\b",
     re.IGNORECASE,
 )
@@ -128,8 +122,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     if puts is not None and _is_foreign(tool, puts):
         what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
-    mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
-    each = next((one for one in _SENDS_EACH.finditer(text) if not _shows(text, one)), None) or mails
+    sent = chain(_SENDS_EACH.finditer(text), _MAILS.finditer(text))
+    each = next((one for one in sent if not _shows(text, one)), None)
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     reads = _READS_FILE.search(text)
@@ -146,7 +140,7 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         and not _EXAMPLE.search(text)
     ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
-    address = find_fixed_address(text) if each is None and fixed is None else ""
+    address = (find_carrying_link(text) or find_fixed_address(text)) if each is None and fixed is None else ""
     if address:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
 
@@ -159,8 +153,8 @@ def _letters(path: Steps, text: str) -> Iterator[Hit]:
 
 def _shows(text: str, found: re.Match[str]) -> bool:
     """Whether an address is an example, or that of people who help."""
-    sentence = ADDRESS.sub("", _sentence(text, found.start()))
-    return _EXAMPLE.search(sentence) is not None or _HELPS.search(sentence) is not None
+    start = re.split(r"[.!?]\s|\n", text[max(0, found.start() - 120) : found.start()])[-1]
+    return is_helpful(start + before_address(found[0]))
 
 
 _SECRETS_HERE: Final = re.compile(
@@ -204,13 +198,6 @@ _READS_FILE: Final = re.compile(
     r"\b(?:run|execute)\b[^.\n]{0,40}\b(?:curl|wget)\b[^\n]{0,80}\|\s?(?:ba|z)?sh\b",
     re.IGNORECASE,
 )
-
-
-def _sentence(text: str, at: int) -> str:
-    """What a sentence says around a place."""
-    return (
-        re.split(r"[.!?]\s|\n", text[max(0, at - 120) : at])[-1] + re.split(r"[.!?]\s|\n", text[at + 2 : at + 200])[0]
-    )
 
 
 def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:
@@ -285,8 +272,6 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
     found = ADDRESS.search(sentence)
     return (
         found is not None
-        and (
-            _ORDERED.search(sentence) is not None or ("@" in found[0] and not _HELPS.search(ADDRESS.sub("", sentence)))
-        )
+        and (_ORDERED.search(sentence) is not None or ("@" in found[0] and not is_helpful(sentence[: found.start()])))
         and not others.isdisjoint(re.findall(r"[\w-]+", sentence))
     )
