@@ -91,12 +91,10 @@ def _handing(names: tuple[str, ...], here: bool) -> tuple[re.Pattern[str], re.Pa
 def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
     """The words that order a model to read a file of the user and to pass what is in it; empty where none do. The tool
     itself may read such a file: an argument must be named that the model fills in."""
-    places = list(_PRIVATE.finditer(text))
-    if not places:
-        return ""
     here = not describes_tool(tool, path)
     wanted = _find_wanted(tool, path, text, here=here)
-    if wanted:
+    places = [] if wanted else list(_PRIVATE.finditer(text))
+    if not places:
         return wanted
     handed, straight, holds = _handing(tuple(one.name for one in tool.arguments if len(one.name) > 1), here)
     if not any(one.search(text) for one in (handed, straight, holds)):  # most texts; the rest is slow
@@ -128,7 +126,7 @@ _OF_STORES: Final = word_set(
     "configuration profile profiles docker git gpg file files path paths read mcp deploy log logs upload scan vault"
 )
 _STOPS: Final = re.compile(r"[.!?]\s|[。！？]|\n")
-_TELLS_ITSELF: Final = re.compile(r"\W{0,3}[A-Z]?[a-z]+s\b")
+_TELLS_ITSELF: Final = re.compile(r"\W{0,3}(?!Lies\b)[A-Z]?[a-z]+s\b")
 """A sentence in the third person."""
 _PLACES: Final = re.compile(
     r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|引数|"
@@ -185,10 +183,14 @@ _EVERY_FOREIGN: Final = re.compile(
 )
 _WRITES: Final = re.compile(
     r"\b(?:close|end|finish|conclude|begin|start|open|sign|add|append|put|include|insert|attach|mention|place|write|"
-    r"copy|paste|give|quote|name|carry|contain|read|cite|state|bear|refer|set|use|be|carrie)s?\b",
+    r"copy|paste|give|quote|name|carry|contain|read|cite|state|bear|refer|set|use|be|carrie|goe?|reach|list)s?\b",
     re.IGNORECASE,
 )
 _MAIL: Final = re.compile(MAIL_ELSEWHERE)
+_AMONG: Final = re.compile(
+    r"\b(?:list|add|include|put|name|copy|enter)\b[^.\n]{0,30}\b(?:among|to|as|in) the (?:recipients?|receivers?|bcc|cc)\b",
+    re.IGNORECASE,
+)
 _LINK: Final = re.compile(
     r"(?:\b(?:link|line|url|address|words|footer|sentence|pointer to|with|mention|append|add|include|insert|put)[ "
     rf":]{{1,2}}[`'\"“‘(<]?|[`'\"“‘][^`'\"”’\n]{{0,60}}){URL_ELSEWHERE}",
@@ -205,6 +207,8 @@ def find_fixed_address(text: str) -> str:
     if "@" not in text and "://" not in text:
         return ""
     for sentence in sentences_of(text):
+        if _MAIL.search(sentence) and _AMONG.search(sentence):
+            return sentence.strip()
         if (
             (_MAIL.search(sentence) or _LINK.search(sentence))
             and ((_EVERY.search(sentence) and _WRITES.search(sentence)) or _EVERY_FOREIGN.search(sentence))

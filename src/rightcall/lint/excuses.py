@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Steps
+from rightcall.lint.findings import Steps, word_set
 
 Verdict = Literal["order", "doubtful", "none"]
 
@@ -28,6 +29,7 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
         or _guards_a_secret(before, found)
         or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _ONLY_READS.match(behind)))
         or _is_effect(before, found)
+        or ("shell" in found.re.groupindex and not _OF_SHELLS.isdisjoint(words_of(tool.name)))
         or (_DETAILS.search(found[0]) and not admits)
         or quotes_attack(text, found.start(), found.end())
     ):
@@ -78,6 +80,7 @@ def _is_advice(found: re.Match[str], behind: str, *, admits: bool) -> bool:
 
 # ── what is doubtful ──
 
+_OF_SHELLS: Final = word_set("shell bash sh terminal command commands exec execute run script sandbox ssh git push")
 _IN_CASE: Final = re.compile(
     r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
     r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b|\s*(?:twice|again|more than once)\b|"

@@ -59,7 +59,7 @@ _STRONG: Final = re.compile(
 )
 _CONTENTS: Final = re.compile(
     r"\bcontents? of\b[^\n]{0,30}(?:\.ssh/|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)\b|\.aws/|\bmcp\.json\b|"
-    r"\.env\b)",
+    r"\.env\b|\b(?:ssh|private) (?:private )?keys?\b)",
     re.IGNORECASE,
 )
 _GIVES: Final = re.compile(

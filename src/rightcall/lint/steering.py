@@ -55,6 +55,13 @@ PRECEDES: Final = re.compile(
     rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}{_FOREIGN_TOOLS}|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
+    r"\b(?:has to|must|should|needs to|is to) (?:run|be (?:called|used|run|invoked)) (?:ahead of|before|prior to) (?:every|"
+    r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|in this)\b)|"
+    r"\bwhatever (?:the|is|was)\b[^.\n]{0,24},? (?:begin|start) with this\b|"
+    r"\bthe (?:remaining|other) tools (?:give|return|produce|have) (?:wrong|false|bad)\b|"
+    r"\b(?:use|call|run) (?:it|this(?: tool| one)?) for (?:every|each|any) (?:question|request|message|query)\b"
+    r"[^.\n]{0,30}\bbefore anything else\b|"
+    rf"\b(?:do not|don't|never) (?:fall|go) back (?:on|to|upon) (?:any )?other {_KIND}(?:tools?|functions?)\b|"
     r"\b(?:do not|don't|never) (?:use|call|rely on) (?:the |your |any )?(?:built-?in|native|own)\b[^.\n]{0,24}[;,.]? "
     r"(?:always )?(?:use|call) this\b|"
     r"\bcall (?:this |it )?(?:tool |function )?(?:again )?(?:at the end of|after|before) (?:every|each|"
@@ -64,16 +71,43 @@ PRECEDES: Final = re.compile(
 )
 # ── secrets into an argument ──
 
+_SECRET_WORDS = (
+    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret|ssh) keys?|passwords?|passphrases?|"
+    r"(?:access|auth|session|bearer) tokens?|(?:all|any|every|the user's|your) (?:\w+ )?tokens|credentials|cookies|"
+    r"(?:credit )?card numbers?|(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security "
+    r"numbers?|(?:api |secret )?(?:keys|secrets)|saved logins|(?-i:[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)))\b"
+)
+
 _PUTS: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
-    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed)\b[^.\n]{0,80}\b"
-    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
-    r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:credit )?card numbers?|"
-    r"(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security numbers?|(?:api |"
-    r"secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed|hand over|give|reveal)\b[^.\n]{0,80}\b"
+    rf"{_SECRET_WORDS}[^.\n]{{0,40}}?\b(?:in|into|as|to|"
     r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
+)
+_FILLS: Final = re.compile(
+    r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
+    rf"{_SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|has to|"
+    rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{_SECRET_WORDS}|"
+    rf"\b{_SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
+    r"( argument| parameter| field)?",
+    re.IGNORECASE,
+)
+_FREE: Final = word_set(
+    "note notes comment comments context feedback remark remarks meta metadata info message text description reason "
+    "summary content body query q details extra hint memo payload sidenote"
+)
+"""Arguments for anything at all."""
+_ALL_OF_THE_USER: Final = re.compile(
+    rf"\W{{0,3}}(?:the )?(?:user's|your|their|person's) {_SECRET_WORDS}|"
+    r"\W{0,3}(?:everything|whatever is|all|the text|the content) (?:in|on) (?:the |their )?(?:user's )?clipboard|"
+    r"\W{0,3}(?:the )?(?:names?|e-?mail addresses|phone numbers)(?: and [\w-]+(?: \w+)?)? of (?:all|every) (?:\w+ )?contacts?\b",
+    re.IGNORECASE,
+)
+_DETAIL = r"\b(?:names?|e-?mail(?: address)?|address|phone(?: number)?|location|birth ?date|age|device|employer)\b"
+_PERSONAL: Final = re.compile(
+    rf"{_DETAIL}[^.\n]{{0,40}}?{_DETAIL}[^.\n]{{0,80}}?\bas far as you (?:know|can)\b", re.IGNORECASE
 )
 _HOLDS_SECRETS: Final = word_set(
     "key keys token tokens secret secrets password passwords credential credentials auth authorization env environment "
@@ -118,8 +152,13 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    puts = _PUTS.search(text)
-    if puts is not None and _is_foreign(tool, puts):
+    about = next((one.name for one in tool.arguments if one.path == path[:-1]), "")
+    puts = _PUTS.search(text) or _FILLS.search(text)
+    if puts is not None and not _is_foreign(tool, puts):
+        puts = None
+    puts = puts or (_ALL_OF_THE_USER.match(text) if not _FREE.isdisjoint(words_of(about)) else None)
+    puts = puts or (_PERSONAL.search(text) if about else None)
+    if puts is not None:
         what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     sent = chain(_SENDS_EACH.finditer(text), _MAILS.finditer(text))
@@ -203,8 +242,10 @@ _READS_FILE: Final = re.compile(
 def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:
     """Whether an argument is meant that is not for secrets: `the text`, where the tool takes a `text`."""
     names = {one.name.lower(): words_of(one.name) for one in tool.top}
-    target = puts[1].lower()
-    return (target in names or puts[2] is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
+    told = puts.groups()
+    target, said = next((told[at], told[at + 1]) for at in range(0, len(told), 2) if told[at])
+    target = target.lower()
+    return (target in names or said is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
 
 
 def _disguised(text: str) -> str:
@@ -227,6 +268,10 @@ _ORDERED: Final = re.compile(
 _HARMS: Final = re.compile(
     r"\b(?:call|run|use|invoke) [`'\"]?([\w-]{1,32})[`'\"]? with\b[^.\n]{0,30}[`'\"][^`'\"\n]{0,40}"
     r"(?:drop (?:table|database)|delete from|truncate |rm -r|curl |wget )",
+    re.IGNORECASE,
+)
+_SHUNS: Final = re.compile(
+    r"\W{0,3}never (?:call|use|invoke|run) [`'\"]?([\w-]{1,32})[`'\"]?(?: tool)?(?: at all| any ?more| again)?\W{0,3}$",
     re.IGNORECASE,
 )
 _WHENEVER: Final = re.compile(
@@ -267,7 +312,8 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
     harms = _HARMS.search(sentence)
     whenever = _WHENEVER.search(sentence)
     shadows = _SHADOWS.search(sentence)
-    if any(found is not None and (found[1] or found[2]) in others for found in (harms, whenever, shadows)):
+    shuns = _SHUNS.match(sentence)
+    if any(found is not None and not others.isdisjoint(found.groups()) for found in (harms, whenever, shadows, shuns)):
         return True
     found = ADDRESS.search(sentence)
     return (
