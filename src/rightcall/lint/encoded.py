@@ -34,7 +34,7 @@ def meanings(text: str) -> Iterator[tuple[str, str]]:
     """The pieces of a text that are words in another writing, each with the words."""
     for found in _BASE64.finditer(text):
         piece = "".join(found[0].split())
-        if len(piece) >= _LEAST and (told := _as_words(_base64(piece))):
+        if len(piece) >= _LEAST and (told := _as_words(from_base64(piece))):
             yield found[0], told
     for found in _HEX.finditer(text):
         digits = re.sub(r"0x|[^\da-fA-F]", "", found[0])
@@ -51,7 +51,7 @@ def turned(text: str) -> str:
     return codecs.decode(text, "rot13") if len(_TURNED.findall(text)) >= _LEAST_TURNED else ""
 
 
-def _base64(piece: str) -> bytes:
+def from_base64(piece: str) -> bytes:
     plain = piece.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "=" * (-len(plain) % 4))
@@ -97,4 +97,4 @@ def _is_encoded(piece: str) -> bool:
 
 def _is_key(piece: str) -> bool:
     """Whether it is a public key of SSH, which people show as an example."""
-    return _base64(piece)[4:].startswith(_KEY_TYPES)
+    return from_base64(piece)[4:].startswith(_KEY_TYPES)

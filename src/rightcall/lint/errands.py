@@ -92,7 +92,7 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
     """The words that order a model to read a file of the user and to pass what is in it; empty where none do. The tool
     itself may read such a file: an argument must be named that the model fills in."""
     here = not describes_tool(tool, path)
-    wanted = _find_wanted(tool, path, text, here=here)
+    wanted = _find_wanted(tool, path, text, here=here) or _find_wanted_abroad(tool, text)
     places = [] if wanted else list(_PRIVATE.finditer(text))
     if not places:
         return wanted
@@ -135,6 +135,43 @@ _PLACES: Final = re.compile(
 )
 _HERE_ALONE: Final = re.compile(r"\b(?:here|hier|ici|aquí|qui|aqui)\b|这里|這裡|ここ|сюда|здесь", re.IGNORECASE)
 _FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\btext of\b", re.IGNORECASE)
+
+
+_SECRETS_ABROAD: Final = re.compile(
+    r"\b(?:zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|private[nr]? schlüssel|mots? de passe|clés? (?:privée|api|secrète)s?|"
+    r"identifiants de connexion|contraseñas?|claves? (?:privada|secreta|api)s?|credenciales|senhas?|credenciais|"
+    r"chiavi? privat[ae]|credenziali|wachtwoord\w*|has[łl][ao]\w*)\b|парол\w+|密[码碼钥鑰]|パスワード|비밀번호",
+    re.IGNORECASE,
+)
+_PUTS_ABROAD: Final = re.compile(
+    r"\b(?:übergib|übergeben|mitgeben|eintragen|trage?|schreibe?n?|setze?n?|füge?n?|mets|mettez|mettre|joins|joignez|copie[zr]?|"
+    r"inclu[stez]+|copia|pon|incluye|incluya|escribe|pasa|coloque|coloca|inserisci|metti|zet|vul|wpisz|umieść)\b|"
+    r"переда\w+|впиши\w*|встав\w+|укажи\w*|放入|填入|写入|寫入|放到|传入|傳入|入れて|入力して|넣",
+    re.IGNORECASE,
+)
+_DENIES_ABROAD: Final = re.compile(
+    r"\b(?:kein\w*|nicht|nie|niemals|ne|pas|jamais|no|nunca|não|nunca|non|mai|niet|geen|nooit|nie|не|нельзя)\b|勿|不要|不得|禁止|ない",
+    re.IGNORECASE,
+)
+
+
+def _find_wanted_abroad(tool: ToolView, text: str) -> str:
+    """The sentence in another language that wants a secret in an argument that is not for one."""
+    if not _SECRETS_ABROAD.search(text) or not _OF_SECRETS.isdisjoint(words_of(tool.name)):
+        return ""
+    names = {one.name for one in tool.arguments if len(one.name) > _SHORT_NAME}
+    if any(not _OF_SECRETS.isdisjoint(words_of(one)) for one in names):
+        return ""
+    for sentence in _STOPS.split(text):
+        if _SECRETS_ABROAD.search(sentence) and _PUTS_ABROAD.search(sentence) and not _DENIES_ABROAD.search(sentence):
+            if not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence):
+                return sentence.strip()
+    return ""
+
+
+_OF_SECRETS: Final = word_set(
+    "password passwort passwd pwd secret key token login auth credential credentials wifi user account konto benutzer"
+)
 
 
 def _find_wanted(tool: ToolView, path: Steps, text: str, *, here: bool) -> str:

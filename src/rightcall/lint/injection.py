@@ -17,6 +17,7 @@ from rightcall.lint.elsewhere import ELSEWHERE, MAIL_ELSEWHERE
 from rightcall.lint.errands import find_devalued, find_handed_file
 from rightcall.lint.excuses import judge, quotes_attack
 from rightcall.lint.findings import Hit, Steps, quote_text
+from rightcall.lint.languages import PRECEDES_ABROAD
 from rightcall.lint.orders import find_order
 from rightcall.lint.readings import describes_tool, prose_of, readings, texts_of
 from rightcall.lint.steering import PRECEDES
@@ -111,9 +112,15 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
             continue
         for shape in SHAPES:
             found = shape.pattern.finditer(text) if any(sign in text for sign in shape.signs) else ()
-            if any(not _SAMPLE.search(one[0]) and (shape.sure is None or shape.sure(one[0])) for one in found):
+            if any(not _is_sample(one[0]) and (shape.sure is None or shape.sure(one[0])) for one in found):
                 yield Hit("RC709", f"it looks like a {shape.name}", "remove it, and replace the key", path)
                 return
+
+
+def _is_sample(secret: str) -> bool:
+    """Whether a key is made up, or a token whose claims are."""
+    claims = encoded.from_base64(secret.split(".")[1]) if secret.startswith("eyJ") and "." in secret else b""
+    return _SAMPLE.search(secret) is not None or _SAMPLE.search(claims.decode("utf-8", "ignore")) is not None
 
 
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
@@ -129,7 +136,7 @@ def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             path,
             certain=judge(tool, path, text, orders) == "order",
         )
-    found = _PUSHES.search(text) or PRECEDES.search(text)
+    found = _PUSHES.search(text) or PRECEDES.search(text) or PRECEDES_ABROAD.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)
     if pushes:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
