@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 _SAMPLE = r"(?:[\w-]+\.){0,4}example\.(?:com|org|net|edu|test|invalid|local)(?![\w-]|\.\w)"
-_BARE = r"\b(?:[a-z\d-]{2,40}\.){1,3}(?:com|org|net|io|ru|cn|info|biz|dev|app|co|me|xyz|top|site|online|cloud|link|click)/\w"
+_TOP = "(?:com|org|net|io|ru|cn|info|biz|dev|app|co|me|xyz|top|site|online|cloud|link|click)"
+_BARE = rf"\b(?:[a-z\d-]{{2,40}}\.){{1,3}}{_TOP}/\w"
 MAIL_ELSEWHERE: Final = rf"[\w.+-]{{1,64}}@(?!{_SAMPLE})[\w-]{{1,64}}\.\w+"
 URL_ELSEWHERE: Final = rf"https?://(?!{_SAMPLE})[\w.-]+"
 ELSEWHERE: Final = rf"(?:{URL_ELSEWHERE}|{MAIL_ELSEWHERE}|{_BARE})"
@@ -54,7 +55,8 @@ _CARRIES: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|afterwards|you|to) )"
     r"(?:append|add|attach|send|post|put|encode|copy|hand|give|pass|forward|write)\b[^.\n]{0,30}"
     r"\b(?:(?:user's|their|person's|customer's) (?:\w+ )?(?:\w+)|(?:the )?(?:whole |full |last )?(?:conversation|chat|"
-    r"transcript)|(?:a )?copy of (?:it|this|that|the \w+)|your (?:last |final )?(?:answer|reply|response))\b[^.\n]{0,30}"
+    r"transcript)|(?:a )?copy of (?:it|this|that|the \w+)|your (?:last |final )?(?:answer|reply|"
+    r"response))\b[^.\n]{0,30}"
     rf"\b(?:to|at|onto|with|behind) {ELSEWHERE}|\becho (?:it|this|that|the \w+) (?:at|to) {ELSEWHERE}",
     re.IGNORECASE,
 )

@@ -117,7 +117,8 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
 # ── files, in any language ──
 
 _STORE: Final = re.compile(
-    r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|config/gh)(?![\w-])|"
+    r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
+    r"config/gh)(?![\w-])|"
     r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
     r"\bclaude_desktop_config\b"
 )
@@ -129,7 +130,8 @@ _STOPS: Final = re.compile(r"[.!?]\s|[。！？]|\n")
 _TELLS_ITSELF: Final = re.compile(r"\W{0,3}(?!Lies\b)[A-Z]?[a-z]+s\b")
 """A sentence in the third person."""
 _PLACES: Final = re.compile(
-    r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|引数|"
+    r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|"
+    r"引数|"
     r"поле|параметр|аргумент",
     re.IGNORECASE,
 )
@@ -138,19 +140,22 @@ _FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\btext of\b", re.IGNORECASE
 
 
 _SECRETS_ABROAD: Final = re.compile(
-    r"\b(?:zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|private[nr]? schlüssel|mots? de passe|clés? (?:privée|api|secrète)s?|"
+    r"\b(?:zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|private[nr]? schlüssel|mots? de passe|clés? (?:privée|api|"
+    r"secrète)s?|"
     r"identifiants de connexion|contraseñas?|claves? (?:privada|secreta|api)s?|credenciales|senhas?|credenciais|"
     r"chiavi? privat[ae]|credenziali|wachtwoord\w*|has[łl][ao]\w*)\b|парол\w+|密[码碼钥鑰]|パスワード|비밀번호",
     re.IGNORECASE,
 )
 _PUTS_ABROAD: Final = re.compile(
-    r"\b(?:übergib|übergeben|mitgeben|eintragen|trage?|schreibe?n?|setze?n?|füge?n?|mets|mettez|mettre|joins|joignez|copie[zr]?|"
+    r"\b(?:übergib|übergeben|mitgeben|eintragen|trage?|schreibe?n?|setze?n?|füge?n?|mets|mettez|mettre|joins|joignez|"
+    r"copie[zr]?|"
     r"inclu[stez]+|copia|pon|incluye|incluya|escribe|pasa|coloque|coloca|inserisci|metti|zet|vul|wpisz|umieść)\b|"
     r"переда\w+|впиши\w*|встав\w+|укажи\w*|放入|填入|写入|寫入|放到|传入|傳入|入れて|入力して|넣",
     re.IGNORECASE,
 )
 _DENIES_ABROAD: Final = re.compile(
-    r"\b(?:kein\w*|nicht|nie|niemals|ne|pas|jamais|no|nunca|não|nunca|non|mai|niet|geen|nooit|nie|не|нельзя)\b|勿|不要|不得|禁止|ない",
+    r"\b(?:kein\w*|nicht|nie|niemals|ne|pas|jamais|no|nunca|não|non|mai|niet|geen|nooit|не|нельзя)\b|勿|不要|不得|"
+    r"禁止|ない",
     re.IGNORECASE,
 )
 
@@ -163,9 +168,10 @@ def _find_wanted_abroad(tool: ToolView, text: str) -> str:
     if any(not _OF_SECRETS.isdisjoint(words_of(one)) for one in names):
         return ""
     for sentence in _STOPS.split(text):
-        if _SECRETS_ABROAD.search(sentence) and _PUTS_ABROAD.search(sentence) and not _DENIES_ABROAD.search(sentence):
-            if not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence):
-                return sentence.strip()
+        puts = _SECRETS_ABROAD.search(sentence) and _PUTS_ABROAD.search(sentence)
+        placed = not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence)
+        if puts and placed and not _DENIES_ABROAD.search(sentence):
+            return sentence.strip()
     return ""
 
 
@@ -225,7 +231,8 @@ _WRITES: Final = re.compile(
 )
 _MAIL: Final = re.compile(MAIL_ELSEWHERE)
 _AMONG: Final = re.compile(
-    r"\b(?:list|add|include|put|name|copy|enter)\b[^.\n]{0,30}\b(?:among|to|as|in) the (?:recipients?|receivers?|bcc|cc)\b",
+    r"\b(?:list|add|include|put|name|copy|enter)\b[^.\n]{0,30}\b(?:among|to|as|in) the (?:recipients?|receivers?|bcc|"
+    r"cc)\b",
     re.IGNORECASE,
 )
 _LINK: Final = re.compile(
@@ -281,7 +288,8 @@ _ON_TERMS: Final = re.compile(
     r"\b(?:if|when|whenever|whether|unless|while|in case|because|until|where)\b|\b(?:that|which|who)\s*$", re.IGNORECASE
 )
 _TELLS: Final = re.compile(
-    r"\W*(?:(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|fetch|full text)(?:e?s)?|"
+    r"\W*(?:(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|fetch|"
+    r"full text)(?:e?s)?|"
     r"(?:warn|mark|tell|read)s)\b",
     re.IGNORECASE,
 )

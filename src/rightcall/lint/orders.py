@@ -269,13 +269,16 @@ _LASTING = {
         rf"\b(?:to|for) (?:the |any )?(?:assistant|model|AI|LLM|agent)s?\s?:[^.\n]{{0,30}}\b(?:{_EARLIER}|existing) "
         rf"(?:rules|constraints|restrictions|policies|limits|orders) {_VOID}",
     "already consent permission approval sign-up signup":
-        rf"(?:^|[.!?;:\n]\s{{0,9}})(?:(?:the|your|all|account|card|explicit|full) ){{0,2}}(?:{_PEOPLE}|consent|permission|"
+        rf"(?:^|[.!?;:\n]\s{{0,9}})(?:(?:the|your|all|account|card|explicit|full) ){{0,2}}(?:{_PEOPLE}|consent|"
+        rf"permission|"
         r"approval)\b[^.\n]{0,30}\b(?:approved|authori[sz]ed|consented|agreed|collected|given|granted|obtained)\b"
-        r"[^.\n]{0,60}?\b(?:no need to ask|need not ask|(?:do not|don't) ask|without asking|go ahead|proceed|just do)\b",
+        r"[^.\n]{0,60}?\b(?:no need to ask|need not ask|(?:do not|don't) ask|without asking|go ahead|proceed|"
+        r"just do)\b",
     "confirmation approval consent permission dialog":
         r"(?:^|[.!?:;\n]\s{0,9}|\b(?:and|you|please|must|should|always) )(?:skip|bypass|dismiss|suppress)\b "
         r"(?:the |any |all |its |every )?(?:\w+ )?(?:(?:confirmation|approval|consent|permission) )?"
-        r"(?:(?:confirmation|approval|consent|permission)s?|dialogs?)\b(?: (?:dialogs?|prompts?|steps?|requests?|screens?))?"
+        r"(?:(?:confirmation|approval|consent|permission)s?|dialogs?)\b(?: (?:dialogs?|prompts?|steps?|requests?|"
+        r"screens?))?"
         r"(?=\s*(?:[.:;,!]|$)|\s(?:for|as|of|because|since)\b)|"
         rf"\bno (?:confirmation|approval|consent|permission) (?:by|from|of) (?:the |your )?{_PEOPLE} (?:is|will be) "
         r"(?:needed|required|necessary)(?=\s*(?:[.;!]|$))",
@@ -287,14 +290,16 @@ _LASTING = {
         r"[^.\n]{0,30}\b(?:as coming from|as if)\b[^.\n]{0,20}\b(?:user|operator|system|developer)\b|"
         r"\bas if you had (?:found|written|done|known|worked)\b",
     "safety security content refusal":
-        r"\b(?:safety|security|content) (?:guidelines|rules|polic(?:y|ies)|filters?|checks)\b (?:were|are|have been|was|is) "
+        r"\b(?:safety|security|content) (?:guidelines|rules|polic(?:y|ies)|filters?|checks)\b (?:were|are|have been|"
+        r"was|is) "
         r"(?:\w+ )?(?:relaxed|lifted|waived|suspended)\b|\brefusals (?:are|count as) (?:an? )?(?:bugs?|errors?|faults?|"
         r"mistakes?)\b",
     "no_reason_for no_need_for call_silently silently":
         rf"\bno (?:reason|need) for (?:the |your )?{_PEOPLE}\b[^.\n]{{0,24}}\bto {_LEARNS}\b|"
         r"(?:^|[.!?;\n]\s{0,9})(?:call|run|use) (?:it |this )?silently\b",
     ".md .cursorrules .mcp.json rc_ rc. rc` profile":
-        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should) )(?:add|append|write|put|insert|save|copy)\b"
+        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should) )(?:add|append|write|put|insert|save|"
+        r"copy)\b"
         r"[^.\n]{0,40}(?:\b(?:CLAUDE|AGENTS|GEMINI|copilot-instructions)\.md\b|\.cursorrules\b|\.mcp\.json\b|"
         r"\.(?:bash|zsh)rc\b|\.bash_profile\b|\.profile\b)",
     "rm_-r |_sh |_bash |_zsh |sh |bash push_-f push_--force mkfs dd_if=": (

@@ -150,7 +150,8 @@ _LETTERS: Final = 3
 
 def _without_digits(found: re.Match[str]) -> str:
     word = found[0].lower().translate(_AS_LETTERS)
-    return next((one for one in (word.replace("1", "i"), word.replace("1", "l")) if is_word(one)), found[0])
+    known = next((one for one in (word.replace("1", "i"), word.replace("1", "l")) if is_word(one)), "")
+    return known or (found[0] if re.search(r"\d\d|\d$|[@$]", found[0]) else word.replace("1", "i"))
 
 
 @lru_cache(maxsize=512)

@@ -55,7 +55,8 @@ PRECEDES: Final = re.compile(
     rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}{_FOREIGN_TOOLS}|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
-    r"\b(?:has to|must|should|needs to|is to) (?:run|be (?:called|used|run|invoked)) (?:ahead of|before|prior to) (?:every|"
+    r"\b(?:has to|must|should|needs to|is to) (?:run|be (?:called|used|run|invoked)) (?:ahead of|before|"
+    r"prior to) (?:every|"
     r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|in this)\b)|"
     r"\bwhatever (?:the|is|was)\b[^.\n]{0,24},? (?:begin|start) with this\b|"
     r"\bthe (?:remaining|other) tools (?:give|return|produce|have) (?:wrong|false|bad)\b|"
@@ -80,7 +81,8 @@ _SECRET_WORDS = (
 
 _PUTS: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
-    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed|hand over|give|reveal)\b[^.\n]{0,80}\b"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed|hand over|give|"
+    r"reveal)\b[^.\n]{0,80}\b"
     rf"{_SECRET_WORDS}[^.\n]{{0,40}}?\b(?:in|into|as|to|"
     r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
@@ -88,7 +90,8 @@ _PUTS: Final = re.compile(
 )
 _FILLS: Final = re.compile(
     r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
-    rf"{_SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|has to|"
+    rf"{_SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
+    rf"has to|"
     rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{_SECRET_WORDS}|"
     rf"\b{_SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
     r"( argument| parameter| field)?",
@@ -102,7 +105,8 @@ _FREE: Final = word_set(
 _ALL_OF_THE_USER: Final = re.compile(
     rf"\W{{0,3}}(?:the )?(?:user's|your|their|person's) {_SECRET_WORDS}|"
     r"\W{0,3}(?:everything|whatever is|all|the text|the content) (?:in|on) (?:the |their )?(?:user's )?clipboard|"
-    r"\W{0,3}(?:the )?(?:names?|e-?mail addresses|phone numbers)(?: and [\w-]+(?: \w+)?)? of (?:all|every) (?:\w+ )?contacts?\b",
+    r"\W{0,3}(?:the )?(?:names?|e-?mail addresses|phone numbers)(?: and [\w-]+(?: \w+)?)? of (?:all|"
+    r"every) (?:\w+ )?contacts?\b",
     re.IGNORECASE,
 )
 _DETAIL = r"\b(?:names?|e-?mail(?: address)?|address|phone(?: number)?|location|birth ?date|age|device|employer)\b"
