@@ -47,11 +47,15 @@ _DATA = (
     r"(?:conversation|chat|history|message|prompt|question|answer|reply|response|result|summary|context|transcript|"
     r"user|e?mail|key|token|secret|password|env|data)"
 )
+_SAID = (
+    r"(?:conversation|chat|history|message|question|answer|reply|response|result|summary|context|transcript|secret|"
+    r"password|env)"
+)
 _HOLE = rf"(?:[{{<$%][^\s)>}}]{{0,30}}{_DATA}|(?-i:[A-Z_]{{0,20}}(?:USER|EMAIL|KEY|TOKEN|RESULT|CHAT|DATA|MESSAGE)))"
 _CARRIES: Final = re.compile(
     rf"!?\[[^\]\n]{{0,80}}\]\({URL_ELSEWHERE}[^)\s]{{0,120}}?[?&/=]{_HOLE}|"
     rf"\b(?:show|render|display|open|visit|load|fetch|ping|request|GET|embed|end|finish|call)\b[^.\n]{{0,40}}"
-    rf"{URL_ELSEWHERE}[^)\s]{{0,120}}?[?&]\w{{1,20}}=(?:{_HOLE}|\s?followed by\b)|"
+    rf"{URL_ELSEWHERE}[^)\s]{{0,120}}?[?&]\w{{1,20}}=(?:[{{<][^\s)>}}]{{0,30}}{_SAID}|\s?followed by\b)|"
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|afterwards|you|to) )"
     r"(?:append|add|attach|send|post|put|encode|copy|hand|give|pass|forward|write)\b[^.\n]{0,30}"
     r"\b(?:(?:user's|their|person's|customer's) (?:\w+ )?(?:\w+)|(?:the )?(?:whole |full |last )?(?:conversation|chat|"

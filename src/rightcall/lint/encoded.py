@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from rightcall.lint.elsewhere import is_shown
 from rightcall.lint.findings import Hit, Steps, quote_text
 
 _BLOB: Final = re.compile(
@@ -19,6 +20,8 @@ _BASE64: Final = re.compile(
     r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\s[A-Za-z0-9+/_-]{16,})*(?:\s[A-Za-z0-9+/_-]{2,}(?==))?={0,2}"
 )
 _LEAST: Final = 24
+_HASHES: Final = (64, 96, 128)
+"""Digits of a hash in hex."""
 _HEX: Final = re.compile(
     r"(?<![\da-zA-Z])(?:0x)?(?:[\da-fA-F]{2}[ :,\\x]{0,3}){12,}(?![\da-zA-Z])|(?:\\x[\da-fA-F]{2}){8,}"
 )
@@ -69,7 +72,8 @@ def _as_words(read: bytes) -> str:
 
 def check(path: Steps, text: str) -> Iterator[Hit]:
     sample = _keyword(path)
-    piece = next((one for one, _ in meanings(text)), "") if sample in ("", "default") else ""
+    meant = (one for one, _ in meanings(text) if not is_shown(text[: text.find(one)]))
+    piece = next(meant, "") if sample in ("", "default") else ""
     if not piece and not sample:
         piece = next((one[0] for one in _BLOB.finditer(text) if _is_encoded(one[0]) and not _is_key(one[0])), "")
     if not piece and not sample and turned(text):
@@ -90,6 +94,7 @@ def _is_encoded(piece: str) -> bool:
     """Whether a long word is neither a path nor letters, digits or a few characters alone."""
     return (
         len(set(piece)) > 12
+        and not (len(piece) in _HASHES and re.fullmatch(r"[0-9a-fA-F]+", piece))
         and not re.search(r"(?<![a-z])(?:[a-z]{3,}[/_-]){3}", piece)
         and not re.fullmatch(r"[A-Za-z/_-]+|[0-9_-]+", piece.rstrip("="))
     )

@@ -118,7 +118,7 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
 
 _STORE: Final = re.compile(
     r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
-    r"config/gh)(?![\w-])|"
+    r"config/gh)(?![\w-]|\.(?:example|sample|template|dist)\b)|"
     r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
     r"\bclaude_desktop_config\b"
 )
@@ -169,14 +169,16 @@ def _find_wanted_abroad(tool: ToolView, text: str) -> str:
         return ""
     for sentence in _STOPS.split(text):
         puts = _SECRETS_ABROAD.search(sentence) and _PUTS_ABROAD.search(sentence)
-        placed = not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence)
+        place = _PLACES.search(sentence)
+        kept = place is not None and not _OF_SECRETS.isdisjoint(words_of(sentence[place.end() : place.end() + 30]))
+        placed = not names.isdisjoint(_NAMES.findall(sentence)) or (place is not None and not kept)
         if puts and placed and not _DENIES_ABROAD.search(sentence):
             return sentence.strip()
     return ""
 
 
 _OF_SECRETS: Final = word_set(
-    "password passwort passwd pwd secret key token login auth credential credentials wifi user account konto benutzer"
+    "password passwort kennwort contraseña senha passwd pwd secret key token login auth credential credentials wifi user account konto benutzer"
 )
 
 
@@ -192,7 +194,7 @@ def _find_wanted(tool: ToolView, path: Steps, text: str, *, here: bool) -> str:
         found = _STORE.search(sentence)
         if found is None or _TELLS_ITSELF.match(sentence) or _is_example(sentence[: found.start()]):
             continue
-        named = not names.isdisjoint(_NAMES.findall(sentence)) or _PLACES.search(sentence)
+        named = not names.isdisjoint(_NAMES.findall(_REMARK.sub("", sentence))) or _PLACES.search(sentence)
         if named or (here and (_HERE_ALONE.search(sentence) or _FIRST.search(sentence))):
             return sentence.strip()
     return ""
@@ -203,6 +205,7 @@ def _is_example(before: str) -> bool:
 
 
 _SHORT_NAME: Final = 2
+_REMARK: Final = re.compile(r"\bnote that\b", re.IGNORECASE)
 _NAMES: Final = re.compile(r"[A-Za-z][A-Za-z\d_-]*")
 
 # ── addresses ──

@@ -25,10 +25,10 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
         return "none"
     if (
         (_IN_CASE.match(behind) and not admits)
-        or (_LATER.match(behind) and not admits)
+        or (_LATER.match(behind) and not _GRAVE.search(behind))
         or _guards_a_secret(before, found)
         or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _ONLY_READS.match(behind)))
-        or _is_effect(before, found)
+        or _is_effect(before, found, behind)
         or ("shell" in found.re.groupindex and not _OF_SHELLS.isdisjoint(words_of(tool.name)))
         or (_DETAILS.search(found[0]) and not admits)
         or quotes_attack(text, found.start(), found.end())
@@ -83,22 +83,32 @@ def _is_advice(found: re.Match[str], behind: str, *, admits: bool) -> bool:
 _OF_SHELLS: Final = word_set("shell bash sh terminal command commands exec execute run script sandbox ssh git push")
 _IN_CASE: Final = re.compile(
     r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
-    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b|\s*(?:twice|again|more than once)\b|"
-    r",? was\b|[^.\n]{0,40}? (?:bevor|solange|avant|tant que|hasta que|antes de|finché|prima (?:di|che))\b",
+    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b|[^.\n]{0,40}\b(?:twice|more than once)\b|"
+    r"\s*to (?:the|this) (?!user)\w+|"
+    r",? was\b|[^.\n]{0,40}? (?:bevor|solange|avant|tant que|hasta que|antes de|finché|prima (?:di|che)|пока)\b",
     re.IGNORECASE,
 )
 """What is said of details, of a wrong name for something, or of what such a deed would be."""
 _LATER: Final = re.compile(
-    r"[^.\n]{0,80}?\b(?:until|before|unless)\b (?:this|(?:this|the) (?:tool|call|function|command|request|task|job|"
+    r"[^.\n]{0,80}?\b(?:until|before|unless|if)\b (?:this|(?:this|the) (?:tool|call|function|command|request|task|job|"
     r"operation|action|change|deletion|result|response)|it|\w+_\w+) (?:(?:has|have|is|was) (?:\w+ )?(?:returned|"
-    r"finished|completed?|succeeded|confirmed|ended|done|run|stored|saved|set|ready|known)|returns|finishes|completes|"
+    r"finished|completed?|succeeded|confirmed|ended|done|run|stored|saved|set|ready|known)|returns|fails|finishes|"
+    r"completes|"
     r"succeeds|ends|confirms)\b",
     re.IGNORECASE,
 )
 """When the user is to hear of it: `until this tool has returned`."""
+_GRAVE: Final = re.compile(
+    r"\b(?:keys?|passwords?|tokens?|secrets?|credentials?|cop(?:y|ied|ying)|forward\w*|leak\w*|bcc)\b", re.IGNORECASE
+)
 _ASKS_FIRST: Final = re.compile(r"\b(?:confirm|permission|approval|consent)", re.IGNORECASE)
 _ONLY_READS: Final = re.compile(r" to (?:read|view|list|see|search)(?: (?:it|them|this))?\s*(?:[.;,]|$)", re.IGNORECASE)
-_DETAILS: Final = re.compile(r"\b(?:internal|technical|numeric) (?:\w+ )?(?:ids?|identifiers?|codes?|names?)\b", re.I)
+_DETAILS: Final = re.compile(
+    r"\b(?:internal|technical|numeric) (?:\w+ )?(?:ids?|identifiers?|codes?|names?)\b|"
+    r"\b(?:tool|argument|parameter|column|table|function) names?\b|\b(?:report|show)(?:ing)? (?:success|progress|"
+    r"the SQL)\b",
+    re.IGNORECASE,
+)
 _CREDENTIAL: Final = re.compile(
     r"\b(?:is|are|returns?|creates?|issues?|generates?|shows?) (?:[\w-]+ ){0,4}(?:credential|token|password|secret key|"
     r"API key)s?\b",
@@ -111,6 +121,7 @@ _EFFECT: Final = re.compile(
     re.IGNORECASE,
 )
 """A clause in the third person: `Changes a status`."""
+_FORBIDS: Final = re.compile(r",? (?:never|do not|don't|you must not|nothing)\b", re.IGNORECASE)
 _CARRIES: Final = re.compile(
     r"@|://|~/|\.env\b|\b(?:send|copies|forward|upload|transfer|post|share|keys?|passwords?|tokens?|assistant|model|"
     r"agent)s?\b",
@@ -128,11 +139,13 @@ def _is_switch(tool: ToolView, path: Steps) -> bool:
     return any(one.path == path[:-1] and one.kind == "boolean" for one in tool.arguments)
 
 
-def _is_effect(before: str, found: re.Match[str]) -> bool:
-    """`Changes a status without notifying the user.`"""
+def _is_effect(before: str, found: re.Match[str], behind: str) -> bool:
+    """`Changes a status without notifying the user.`, and `Without asking the user, never …`"""
     if not found[0].lower().startswith("without"):
         return False
-    clause = re.split(r"[:;,(]", before)[-1]
+    clause = next((one for one in reversed(re.split(r"[:;,(]", before)) if one.strip()), "")
+    if not clause:
+        return _FORBIDS.match(behind) is not None
     return _EFFECT.match(clause) is not None and _CARRIES.search(before) is None
 
 

@@ -28,7 +28,7 @@ _PUSHES: Final = re.compile(
     r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
-    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this\b|(?:that|which) "
+    r"every)(?: of the)?(?: other)? tools?\b(?! (?:(?:in|of|on) this\b|(?:that|which) "
     r"(?!is|are|exists?|you|there|can|may)\w))"
     r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
@@ -60,7 +60,7 @@ _STRONG: Final = re.compile(
 )
 _CONTENTS: Final = re.compile(
     r"\bcontents? of\b[^\n]{0,30}(?:\.ssh/|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)\b|\.aws/|\bmcp\.json\b|"
-    r"\.env\b|\b(?:ssh|private) (?:private )?keys?\b)",
+    r"\.env\b(?!\.(?:example|sample|template|dist))|\b(?:ssh|private) (?:private )?keys?\b)",
     re.IGNORECASE,
 )
 _GIVES: Final = re.compile(

@@ -17,7 +17,7 @@ _MARKUP: Final = re.compile(
     r"(?-i:\[/?INST\])|\[/inst\]|\[/?SYS\]|\[(?P<label>SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|"
     r"(?P<token><[|｜][\w▁ ]{2,40}[|｜]>)|<</?SYS>>|"
     r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
-    r"\*\*(?-i:SYSTEM|ADMIN|DEVELOPER)(?: (?:NOTE|MESSAGE|PROMPT|OVERRIDE))?:?\*\*|"
+    r"(?:^|[.!?\n]\s{0,9})\*\*(?-i:SYSTEM|ADMIN|DEVELOPER)(?: (?:NOTE|MESSAGE|PROMPT|OVERRIDE))?:?\*\*|"
     r"(?:^|\n)\[//\]: ?# ?[(\"']|"
     r"(?P<role>[\"']role[\"']\s{0,3}:\s{0,3}[\"'](?:system|developer)[\"']\s{0,3},\s{0,3}[\"']content[\"'])|"
     r"<(?:span|div|p)\b[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|opacity:\s*0(?![.\d])|"
@@ -43,7 +43,9 @@ _ORDERS: Final = re.compile(
     r"\s*(?:you|ignore|never|always|do not|(?:the |an? )?(?:assistant|model|agent|AI|LLM))\b", re.IGNORECASE
 )
 _OF_TEMPLATES: Final = re.compile(
-    r"\b(?:ChatML|templates?|tokens?|tokeni[sz]ers?|format|markers?|delimiters?)\b", re.IGNORECASE
+    r"\b(?:ChatML|templates?|tokens?|tokeni[sz]ers?|format|markers?|delimiters?|chats?|messages?|"
+    r"turns?)\b",
+    re.IGNORECASE,
 )
 _HOLDS_MESSAGES: Final = word_set("message messages prompt prompts conversation history chat turns input body payload")
 

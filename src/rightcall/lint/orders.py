@@ -303,7 +303,8 @@ _LASTING = {
         r"[^.\n]{0,40}(?:\b(?:CLAUDE|AGENTS|GEMINI|copilot-instructions)\.md\b|\.cursorrules\b|\.mcp\.json\b|"
         r"\.(?:bash|zsh)rc\b|\.bash_profile\b|\.profile\b)",
     "rm_-r |_sh |_bash |_zsh |sh |bash push_-f push_--force mkfs dd_if=": (
-        rf"{_NOT_DENIED}(?:\b(?:next step is|then|afterwards|also|run|execute|type|issue|enter)\b)[^.\n]{{0,12}}[`'\"]?"
+        rf"{_NOT_DENIED}(?<!user to )(?:\b(?:next step is|then|afterwards|also|run|execute|type|issue|"
+        rf"enter)\b)[^.\n]{{0,12}}[`'\"]?"
         r"(?:sudo )?(?P<shell>rm -r|(?:curl|wget)\b[^|\n]{0,80}\| ?(?:sudo )?(?:ba|z)?sh\b|git push (?:-f|--force)\b|"
         r"mkfs\b|dd if=)"
     ),

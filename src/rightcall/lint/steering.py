@@ -57,7 +57,7 @@ PRECEDES: Final = re.compile(
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
     r"\b(?:has to|must|should|needs to|is to) (?:run|be (?:called|used|run|invoked)) (?:ahead of|before|"
     r"prior to) (?:every|"
-    r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|in this)\b)|"
+    r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|(?:in|of|on) this)\b)|"
     r"\bwhatever (?:the|is|was)\b[^.\n]{0,24},? (?:begin|start) with this\b|"
     r"\bthe (?:remaining|other) tools (?:give|return|produce|have) (?:wrong|false|bad)\b|"
     r"\b(?:use|call|run) (?:it|this(?: tool| one)?) for (?:every|each|any) (?:question|request|message|query)\b"
@@ -77,6 +77,7 @@ _SECRET_WORDS = (
     r"(?:access|auth|session|bearer) tokens?|(?:all|any|every|the user's|your) (?:\w+ )?tokens|credentials|cookies|"
     r"(?:credit )?card numbers?|(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security "
     r"numbers?|(?:api |secret )?(?:keys|secrets)|saved logins|(?-i:[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)))\b"
+    r"(?! (?:hints?|polic(?:y|ies)|resets?|fields?|names?|ids?)\b)"
 )
 
 _PUTS: Final = re.compile(
