@@ -178,7 +178,8 @@ def _find_wanted_abroad(tool: ToolView, text: str) -> str:
 
 
 _OF_SECRETS: Final = word_set(
-    "password passwort kennwort contraseña senha passwd pwd secret key token login auth credential credentials wifi user account konto benutzer"
+    "password passwort kennwort contraseña senha passwd pwd secret key token login auth credential credentials wifi "
+    "user account konto benutzer"
 )
 
 

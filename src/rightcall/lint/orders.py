@@ -273,7 +273,7 @@ _LASTING = {
         rf"permission|"
         r"approval)\b[^.\n]{0,30}\b(?:approved|authori[sz]ed|consented|agreed|collected|given|granted|obtained)\b"
         r"[^.\n]{0,60}?\b(?:no need to ask|need not ask|(?:do not|don't) ask|without asking|go ahead|proceed|"
-        r"just do)\b",
+        r"just do)\b(?! to\b)",
     "confirmation approval consent permission dialog":
         r"(?:^|[.!?:;\n]\s{0,9}|\b(?:and|you|please|must|should|always) )(?:skip|bypass|dismiss|suppress)\b "
         r"(?:the |any |all |its |every )?(?:\w+ )?(?:(?:confirmation|approval|consent|permission) )?"
@@ -290,7 +290,7 @@ _LASTING = {
         r"[^.\n]{0,30}\b(?:as coming from|as if)\b[^.\n]{0,20}\b(?:user|operator|system|developer)\b|"
         r"\bas if you had (?:found|written|done|known|worked)\b",
     "safety security content refusal":
-        r"\b(?:safety|security|content) (?:guidelines|rules|polic(?:y|ies)|filters?|checks)\b (?:were|are|have been|"
+        r"\b(?:safety|security|content) (?:guidelines|rules|polic(?:y|ies)|filters?|checks)\b (?:were|have been|"
         r"was|is) "
         r"(?:\w+ )?(?:relaxed|lifted|waived|suspended)\b|\brefusals (?:are|count as) (?:an? )?(?:bugs?|errors?|faults?|"
         r"mistakes?)\b",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final, cast
 from unicodedata import normalize
@@ -114,7 +114,7 @@ def plain(text: str) -> str:
     told = _INLINE.sub("", told) if "<" in told else told
     told = _ODD_BLANKS.sub(" ", told)
     if not told.isascii():
-        told = re.sub(r"\S+", _in_letters, told).replace("\u2019", "'").replace("\u2018", "'")
+        told = re.sub(r"\S+", _in_letters(_is_foreign(told)), told).replace("\u2019", "'").replace("\u2018", "'")
     told = _SPACED.sub(lambda found: found[0].replace(" ", ""), told)
     told = _PACKED_WORDS.sub(lambda found: re.sub("[_-]", " ", found[0]), _EMPHASIS.sub("", told))
     told = _NO_APOSTROPHE.sub(r"\1n't", _BLANKS.sub(" ", told))
@@ -125,22 +125,31 @@ def plain(text: str) -> str:
 _PACKED_WORDS: Final = re.compile(rf"(?<![\w./~@-]){_WORDY}(?:[_-]{_WORDY}){{3,}}(?![\w/@-])")
 
 
-def _in_letters(found: re.Match[str]) -> str:
-    """A word in plain letters, where it is another writing of them."""
-    word = found[0]
-    if word.isascii():
-        return word
-    word = with_plain_signs(normalize("NFKC", HIDDEN.sub("", word)))
-    if _MARKED.search(word) or _UNUSUAL.search(word):
-        word = _MARKED.sub("", normalize("NFD", word))
-    return re.sub(r"\w+", _in_latin, word)
+def _in_letters(foreign: bool) -> Callable[[re.Match[str]], str]:
+    """What writes a word in plain letters, where it is another writing of them."""
+
+    def of_word(found: re.Match[str]) -> str:
+        word = found[0]
+        if word.isascii():
+            return word
+        word = with_plain_signs(normalize("NFKC", HIDDEN.sub("", word)))
+        if _MARKED.search(word) or _UNUSUAL.search(word):
+            word = _MARKED.sub("", normalize("NFD", word))
+        return re.sub(r"\w+", of_letters, word)
+
+    def of_letters(found: re.Match[str]) -> str:
+        word = found[0]
+        alike = word if word.isascii() else latin(word)
+        own = (foreign or len(word) <= _LETTERS) and _OTHER_ALPHABET.fullmatch(word)
+        return alike if alike.isascii() and not own else word
+
+    return of_word
 
 
-def _in_latin(found: re.Match[str]) -> str:
-    word = found[0]
-    alike = word if word.isascii() else latin(word)
-    foreign = len(word) <= _LETTERS and _OTHER_ALPHABET.fullmatch(word)
-    return alike if alike.isascii() and not foreign else word
+def _is_foreign(text: str) -> bool:
+    """Whether a text has at least as many words of another alphabet as words that only look like Latin ones."""
+    words = _OTHER_ALPHABET.findall(text)
+    return sum(not latin(one).isascii() for one in words) * 2 >= len(words)
 
 
 _OTHER_ALPHABET: Final = re.compile("[\u0370-\u058f\u13a0-\u13ff]+")
