@@ -65,7 +65,7 @@ def wants_conversation(tool: ToolView, path: Steps, text: str) -> str:
     if path == tool.at("description"):
         ordered = _ORDERED.search(text)
         told = words_of(tool.name)
-        about = _CHATS | _MESSAGES | (frozenset() if _EXPLICIT.search(text) else _KEEPS)
+        about = _CHATS | _MESSAGES if _EXPLICIT.search(text) else _CHATS | _MESSAGES | _KEEPS
         own = not about.isdisjoint(told) or not tool.top
         return "" if ordered is None or own else ordered[0].lstrip(".!?:;, \n")
     if len(path) < 3 or path[-1] not in ("description", "title"):

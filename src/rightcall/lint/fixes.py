@@ -18,9 +18,9 @@ from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end
 from rightcall.lint.definitions import DEEPEST, TYPES, Document, ToolView, effective, follow, view_tool
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Finding, Steps
+from rightcall.lint.hidden import without_hidden
 from rightcall.lint.hints import HINTS
 from rightcall.lint.prose import NO_DEFAULT, default_in
-from rightcall.lint.readings import without_hidden
 from rightcall.lint.schemas import COMPOSED, FOREIGN, fits_schema, walk
 
 FIXED: Final = frozenset(

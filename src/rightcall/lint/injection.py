@@ -83,7 +83,7 @@ _SENDS: Final = re.compile(
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
-    yield from hidden.check(tool)
+    yield from hidden.check(texts_of(tool.raw))
     yield from _secrets(tool)
     told: set[str] = set()
     for path, text in prose_of(tool):

@@ -15,36 +15,7 @@ from rightcall.gate.repair.words import is_word
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.encoded import meanings, turned
 from rightcall.lint.findings import Steps
-
-# ── what cannot be seen ──
-
-_TAGS: Final = 0xE0000
-"""Where the invisible twins of the ASCII letters begin."""
-_FLAGS: Final = [
-    "\U0001f3f4" + "".join(chr(_TAGS + ord(one)) for one in region) + "\U000e007f"
-    for region in ("gbeng", "gbsct", "gbwls")
-]
-"""The regions whose flags are written with tags."""
-_IN_FLAG: Final = "|".join(
-    f"(?<={flag[:at]}){flag[at]}" + (f"(?={flag[at + 1 :]})" if flag[at + 1 :] else "")
-    for flag in _FLAGS
-    for at in range(1, len(flag))
-)
-_JOINING: Final = "\u0600-\u08ff\u0900-\u0dff\u0e80-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-"""Alphabets whose spelling needs joiners and non-joiners: Arabic, those of India, Burmese, Khmer, Mongolian."""
-_BLANK: Final = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
-HIDDEN: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ue000-\uf8ff\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000f0000-\U0010ffff"
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-    f"|(?!{_IN_FLAG})[\U000e0000-\U000e0fff]"
-    f"|(?<![\u203c-\U0010ffff{_JOINING}])\u200d|\u200d(?![\u203c-\U0010ffff{_JOINING}])|(?<![{_JOINING}])\u200c"
-    "|(?<=[A-Za-z.\ufe0e\ufe0f])[\ufe0e\ufe0f]|\r(?!\n)"
-    f"|[{_BLANK}]{{3,}}"
-)
-"""Without the joiners that a spelling needs, and without the joiner, the selectors and the tags inside of an emoji."""
-
-# ── texts ──
+from rightcall.lint.hidden import BLANK, HIDDEN
 
 
 def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
@@ -89,7 +60,7 @@ _INLINE: Final = re.compile(
     re.IGNORECASE,
 )
 _EMPHASIS: Final = re.compile(r"(?<!\w)[*_`~]{1,3}(?=\w)|(?<=\w)[*_`~]{1,3}(?!\w)")
-_ODD_BLANKS: Final = re.compile(rf"[\t\u2028\u2029{_BLANK}]")
+_ODD_BLANKS: Final = re.compile(rf"[\t\u2028\u2029{BLANK}]")
 _BLANKS: Final = re.compile(r" {2,}")
 _SPACED: Final = re.compile(r"(?<!\S)[^\W_](?: [^\W_]){2,}(?!\S)")
 _WRAP: Final = re.compile(r"(?<=[^\n.!?:;。！？]) ?\r?\n ?(?=[^\s\-*•#|>\d])")
@@ -168,8 +139,3 @@ def readings(text: str) -> tuple[str, ...]:
     """A text as it is written, in the plain form, and what its encoded pieces say, where these are others."""
     told = [text, plain(text), turned(text), "\n".join(meaning for _, meaning in meanings(text))]
     return tuple(dict.fromkeys(one for one in told if one))
-
-
-def without_hidden(text: str) -> str:
-    """A text without the characters that cannot be seen. A blank stays in the place of those that part words."""
-    return HIDDEN.sub(lambda found: " " if found[0].isspace() else "", text)
