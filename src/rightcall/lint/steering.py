@@ -157,12 +157,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    about = next((one.name for one in tool.arguments if one.path == path[:-1]), "")
     puts = _PUTS.search(text) or _FILLS.search(text)
     if puts is not None and not _is_foreign(tool, puts):
         puts = None
-    puts = puts or (_ALL_OF_THE_USER.match(text) if not _FREE.isdisjoint(words_of(about)) else None)
-    puts = puts or (_PERSONAL.search(text) if about else None)
+    puts = puts or _find_personal(tool, path, text)
     if puts is not None:
         what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
@@ -187,6 +185,16 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     address = (find_carrying_link(text) or find_fixed_address(text)) if each is None and fixed is None else ""
     if address:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
+
+
+def _find_personal(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
+    """What an argument for anything at all wants of the user."""
+    found = _ALL_OF_THE_USER.match(text) or _PERSONAL.search(text)
+    if found is None:
+        return None
+    about = next((one.name for one in tool.arguments if one.path == path[:-1]), "")
+    wide = found.re is _PERSONAL or not _FREE.isdisjoint(words_of(about))
+    return found if about and wide else None
 
 
 def _letters(path: Steps, text: str) -> Iterator[Hit]:
