@@ -21,7 +21,7 @@ _HELPS: Final = re.compile(
 )
 _SHOWS: Final = re.compile(
     r"(?:\b(?:e\.?g|i\.?e|examples?|for instance|such as|like|default|defaults|see|returns?|z\. ?b|beispiel|etwa|"
-    r"par exemple|comme|ejemplo|como|esempio|come|exemplo))\W{1,4}(?:\w+\W{1,3}){0,2}$",
+    r"par exemple|comme|ejemplo|como|esempio|come|exemplo))\W{1,4}(?:\w+\W{1,4}){0,3}$",
     re.IGNORECASE,
 )
 

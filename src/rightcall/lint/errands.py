@@ -17,11 +17,6 @@ from rightcall.lint.readings import describes_tool
 _NEAR: Final = 160
 """So much of a sentence is read on either side of a path."""
 _ENDS: Final = re.compile(r"[.!?;]\s|\n")
-_SHOWS: Final = re.compile(
-    r"\b(?:e\.?g|i\.?e|examples?|for instance|such as|like|default|defaults|see|z\. ?b|beispiel|etwa|par exemple|comme|"
-    r"ejemplo|como|esempio|come|exemplo)\b",
-    re.IGNORECASE,
-)
 
 # ── files ──
 
@@ -102,7 +97,7 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
     first = _ENDS.search(text)
     for found in places:
         before = _ENDS.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
-        if _SHOWS.search(before):
+        if is_shown(before):
             continue
         after = " ".join(_ENDS.split(text[found.end() : found.end() + _NEAR])[:2])
         opens = _OPENS.search(before)
@@ -193,16 +188,12 @@ def _find_wanted(tool: ToolView, path: Steps, text: str, *, here: bool) -> str:
     names = {one.name for one in tool.arguments if len(one.name) > _SHORT_NAME}
     for sentence in _STOPS.split(text):
         found = _STORE.search(sentence)
-        if found is None or _TELLS_ITSELF.match(sentence) or _is_example(sentence[: found.start()]):
+        if found is None or _TELLS_ITSELF.match(sentence) or is_shown(sentence[: found.start()]):
             continue
         named = not names.isdisjoint(_NAMES.findall(_REMARK.sub("", sentence))) or _PLACES.search(sentence)
         if named or (here and (_HERE_ALONE.search(sentence) or _FIRST.search(sentence))):
             return sentence.strip()
     return ""
-
-
-def _is_example(before: str) -> bool:
-    return _SHOWS.search(before) is not None
 
 
 _SHORT_NAME: Final = 2
