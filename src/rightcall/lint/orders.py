@@ -298,7 +298,9 @@ _LASTING = {
         rf"\bno (?:reason|need) for (?:the |your )?{_PEOPLE}\b[^.\n]{{0,24}}\bto {_LEARNS}\b|"
         r"(?:^|[.!?;\n]\s{0,9})(?:call|run|use) (?:it |this )?silently\b",
     ".md .cursorrules .mcp.json rc_ rc. rc` profile":
-        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should) )(?:add|append|write|put|insert|save|"
+        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should|afterwards|finally) )(?:add|append|write|"
+        r"put|"
+        r"insert|save|"
         r"copy)\b"
         r"[^.\n]{0,40}(?:\b(?:CLAUDE|AGENTS|GEMINI|copilot-instructions)\.md\b|\.cursorrules\b|\.mcp\.json\b|"
         r"\.(?:bash|zsh)rc\b|\.bash_profile\b|\.profile\b)",

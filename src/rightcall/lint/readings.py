@@ -71,7 +71,7 @@ _UNUSUAL: Final = re.compile("[\u0180-\u024f\u1e00-\u1eff]")
 _NO_APOSTROPHE: Final = re.compile(r"\b(do|does|must|should|need|is|are|was|wo|ca)nt\b", re.IGNORECASE)
 _AT: Final = re.compile(r" ?[\[({] ?at ?[\])}] ?", re.IGNORECASE)
 _DOT: Final = re.compile(r"(?<=\w) ?[\[({] ?dot ?[\])}] ?(?=\w)", re.IGNORECASE)
-_DIGITS: Final = re.compile(r"\b(?=\w{0,20}[A-Za-z])(?=\w{0,20}[0134578@$])[A-Za-z0134578@$]{4,20}\b")
+_DIGITS: Final = re.compile(r"\b(?=\w{0,20}[A-Za-z])(?=\w{0,20}[0134578@$])[A-Za-z0134578@$]{2,20}\b")
 _AS_LETTERS: Final = str.maketrans("034578@$", "oeastbas")
 
 
@@ -130,8 +130,13 @@ _LETTERS: Final = 3
 
 def _without_digits(found: re.Match[str]) -> str:
     word = found[0].lower().translate(_AS_LETTERS)
-    known = next((one for one in (word.replace("1", "i"), word.replace("1", "l")) if is_word(one)), "")
-    return known or (found[0] if re.search(r"\d\d|\d$|[@$]", found[0]) else word.replace("1", "i"))
+    known = next((one for one in (word.replace("1", "i"), word.replace("1", "l")) if _is_known(one)), "")
+    doubtful = len(word) <= _LETTERS or re.search(r"\d\d|\d$|[@$]", found[0])
+    return known or (found[0] if doubtful else word.replace("1", "i"))
+
+
+def _is_known(word: str) -> bool:
+    return word in ("do", "not", "no", "to") or (len(word) > _LETTERS and is_word(word))
 
 
 @lru_cache(maxsize=512)

@@ -59,7 +59,7 @@ PRECEDES: Final = re.compile(
     r"prior to) (?:every|"
     r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|(?:in|of|on) this)\b)|"
     r"\bwhatever (?:the|is|was)\b[^.\n]{0,24},? (?:begin|start) with this\b|"
-    r"\bthe (?:remaining|other) tools (?:give|return|produce|have) (?:wrong|false|bad)\b|"
+    r"\bthe (?:(?:remaining|other) tools|others|rest) (?:gives?|returns?|produces?|has|have) (?:wrong|false|bad)\b|"
     r"\b(?:use|call|run) (?:it|this(?: tool| one)?) for (?:every|each|any) (?:question|request|message|query)\b"
     r"[^.\n]{0,30}\bbefore anything else\b|"
     rf"\b(?:do not|don't|never) (?:fall|go) back (?:on|to|upon) (?:any )?other {_KIND}(?:tools?|functions?)\b|"
