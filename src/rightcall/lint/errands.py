@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
+from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Steps
+from rightcall.lint.elsewhere import MAIL_ELSEWHERE, URL_ELSEWHERE, before_address, is_shown
+from rightcall.lint.findings import Steps, word_set
+from rightcall.lint.readings import describes_tool
 
 _NEAR: Final = 160
 """So much of a sentence is read on either side of a path."""
 _ENDS: Final = re.compile(r"[.!?;]\s|\n")
-_SHOWS: Final = re.compile(
-    r"\b(?:e\.?g|i\.?e|examples?|for instance|such as|like|default|defaults|see|z\. ?b|beispiel|etwa|par exemple|comme|"
-    r"ejemplo|como|esempio|come|exemplo)\b",
-    re.IGNORECASE,
-)
 
 # ── files ──
 
@@ -66,30 +65,39 @@ _CONTENT_OF: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
+def _handing(names: tuple[str, ...], here: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """What hands something to an argument of these names: what was read, what is named, and what an argument holds."""
+    target = (
+        rf"(?:the |an? |your )?(?:argument |parameter |field )?[`'\"]?(?:{'|'.join(map(re.escape, names)) or '(?!)'}|"
+        rf"\w+[`'\"]? (?:argument|parameter|field))(?!\w)"
+    )
+    return (
+        re.compile(
+            rf"(?:{_HANDS}|{_BELONGS}) {target}|\bfills? {target}[`'\"]? with (?:it|them|its|the)\b"
+            rf"{_HERE if here else ''}",
+            re.IGNORECASE,
+        ),
+        re.compile(rf"\W{{0,3}}{_INTO} {target}", re.IGNORECASE),
+        re.compile(rf"(?:^|\W){target}[`'\"]? {_HOLDS}|\b(?:set|fill) {target}[`'\"]? (?:to|with)\b", re.IGNORECASE),
+    )
+
+
 def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
     """The words that order a model to read a file of the user and to pass what is in it; empty where none do. The tool
     itself may read such a file: an argument must be named that the model fills in."""
-    places = list(_PRIVATE.finditer(text))
+    here = not describes_tool(tool, path)
+    wanted = _find_wanted(tool, path, text, here=here) or _find_wanted_abroad(tool, text)
+    places = [] if wanted else list(_PRIVATE.finditer(text))
     if not places:
-        return ""
-    names = "|".join(re.escape(one.name) for one in tool.arguments if len(one.name) > 1)
-    here = path != tool.at("description")
-    target = (
-        rf"(?:the |an? |your )?(?:argument |parameter |field )?[`'\"]?(?:{names or '(?!)'}|"
-        rf"\w+[`'\"]? (?:argument|parameter|field))(?!\w)"
-    )
-    handed = re.compile(
-        rf"(?:{_HANDS}|{_BELONGS}) {target}|\bfills? {target}[`'\"]? with (?:it|them|its|the)\b{_HERE if here else ''}",
-        re.IGNORECASE,
-    )
-    straight = re.compile(rf"\W{{0,3}}{_INTO} {target}", re.IGNORECASE)
-    holds = re.compile(rf"(?:^|\W){target}[`'\"]? {_HOLDS}|\b(?:set|fill) {target}[`'\"]? (?:to|with)\b", re.IGNORECASE)
+        return wanted
+    handed, straight, holds = _handing(tuple(one.name for one in tool.arguments if len(one.name) > 1), here)
     if not any(one.search(text) for one in (handed, straight, holds)):  # most texts; the rest is slow
         return ""
     first = _ENDS.search(text)
     for found in places:
         before = _ENDS.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
-        if _SHOWS.search(before):
+        if is_shown(before):
             continue
         after = " ".join(_ENDS.split(text[found.end() : found.end() + _NEAR])[:2])
         opens = _OPENS.search(before)
@@ -100,6 +108,97 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
             return (before + found[0] + after).strip()
     return ""
 
+
+# ── files, in any language ──
+
+_STORE: Final = re.compile(
+    r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
+    r"config/gh)(?![\w-]|\.(?:example|sample|template|dist)\b)|"
+    r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
+    r"\bclaude_desktop_config\b"
+)
+_OF_STORES: Final = word_set(
+    "ssh sftp scp env dotenv environment key keys aws kube kubernetes k8s secret secrets credential credentials config "
+    "configuration profile profiles docker git gpg file files path paths read mcp deploy log logs upload scan vault"
+)
+_STOPS: Final = re.compile(r"[.!?]\s|[。！？]|\n")
+_TELLS_ITSELF: Final = re.compile(r"\W{0,3}(?!Lies\b)[A-Z]?[a-z]+s\b")
+"""A sentence in the third person."""
+_PLACES: Final = re.compile(
+    r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|"
+    r"引数|"
+    r"поле|параметр|аргумент",
+    re.IGNORECASE,
+)
+_HERE_ALONE: Final = re.compile(r"\b(?:here|hier|ici|aquí|qui|aqui)\b|这里|這裡|ここ|сюда|здесь", re.IGNORECASE)
+_FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\btext of\b", re.IGNORECASE)
+
+
+_SECRETS_ABROAD: Final = re.compile(
+    r"\b(?:zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|private[nr]? schlüssel|mots? de passe|clés? (?:privée|api|"
+    r"secrète)s?|"
+    r"identifiants de connexion|contraseñas?|claves? (?:privada|secreta|api)s?|credenciales|senhas?|credenciais|"
+    r"chiavi? privat[ae]|credenziali|wachtwoord\w*|has[łl][ao]\w*)\b|парол\w+|密[码碼钥鑰]|パスワード|비밀번호",
+    re.IGNORECASE,
+)
+_PUTS_ABROAD: Final = re.compile(
+    r"\b(?:übergib|übergeben|mitgeben|eintragen|trage?|schreibe?n?|setze?n?|füge?n?|mets|mettez|mettre|joins|joignez|"
+    r"copie[zr]?|"
+    r"inclu[stez]+|copia|pon|incluye|incluya|escribe|pasa|coloque|coloca|inserisci|metti|zet|vul|wpisz|umieść)\b|"
+    r"переда\w+|впиши\w*|встав\w+|укажи\w*|放入|填入|写入|寫入|放到|传入|傳入|入れて|入力して|넣",
+    re.IGNORECASE,
+)
+_DENIES_ABROAD: Final = re.compile(
+    r"\b(?:kein\w*|nicht|nie|niemals|ne|pas|jamais|no|nunca|não|non|mai|niet|geen|nooit|не|нельзя)\b|勿|不要|不得|"
+    r"禁止|ない",
+    re.IGNORECASE,
+)
+
+
+def _find_wanted_abroad(tool: ToolView, text: str) -> str:
+    """The sentence in another language that wants a secret in an argument that is not for one."""
+    if not _SECRETS_ABROAD.search(text) or not _OF_SECRETS.isdisjoint(words_of(tool.name)):
+        return ""
+    names = {one.name for one in tool.arguments if len(one.name) > _SHORT_NAME}
+    if any(not _OF_SECRETS.isdisjoint(words_of(one)) for one in names):
+        return ""
+    for sentence in _STOPS.split(text):
+        puts = _SECRETS_ABROAD.search(sentence) and _PUTS_ABROAD.search(sentence)
+        place = _PLACES.search(sentence)
+        kept = place is not None and not _OF_SECRETS.isdisjoint(words_of(sentence[place.end() : place.end() + 30]))
+        placed = not names.isdisjoint(_NAMES.findall(sentence)) or (place is not None and not kept)
+        if puts and placed and not _DENIES_ABROAD.search(sentence):
+            return sentence.strip()
+    return ""
+
+
+_OF_SECRETS: Final = word_set(
+    "password passwort kennwort contraseña senha passwd pwd secret key token login auth credential credentials wifi "
+    "user account konto benutzer"
+)
+
+
+def _find_wanted(tool: ToolView, path: Steps, text: str, *, here: bool) -> str:
+    """The sentence that names a private file and, beside it, an argument or the place for it."""
+    if not _STORE.search(text) or not _OF_STORES.isdisjoint(words_of(tool.name)):
+        return ""
+    own = next((one.name for one in tool.arguments if here and one.path == path[: len(one.path)]), "")
+    if not _OF_STORES.isdisjoint(words_of(own)):
+        return ""
+    names = {one.name for one in tool.arguments if len(one.name) > _SHORT_NAME}
+    for sentence in _STOPS.split(text):
+        found = _STORE.search(sentence)
+        if found is None or _TELLS_ITSELF.match(sentence) or is_shown(sentence[: found.start()]):
+            continue
+        named = not names.isdisjoint(_NAMES.findall(_REMARK.sub("", sentence))) or _PLACES.search(sentence)
+        if named or (here and (_HERE_ALONE.search(sentence) or _FIRST.search(sentence))):
+            return sentence.strip()
+    return ""
+
+
+_SHORT_NAME: Final = 2
+_REMARK: Final = re.compile(r"\bnote that\b", re.IGNORECASE)
+_NAMES: Final = re.compile(r"[A-Za-z][A-Za-z\d_-]*")
 
 # ── addresses ──
 
@@ -122,15 +221,18 @@ _EVERY_FOREIGN: Final = re.compile(
 )
 _WRITES: Final = re.compile(
     r"\b(?:close|end|finish|conclude|begin|start|open|sign|add|append|put|include|insert|attach|mention|place|write|"
-    r"copy|paste|give|quote|name|carry|contain|read|cite|state|bear|refer|set|use|be|carrie)s?\b",
+    r"copy|paste|give|quote|name|carry|contain|read|cite|state|bear|refer|set|use|be|carrie|goe?|reach|list)s?\b",
     re.IGNORECASE,
 )
-ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w+|https?://[\w.-]+")
-_MAIL: Final = re.compile(r"[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w")
+_MAIL: Final = re.compile(MAIL_ELSEWHERE)
+_AMONG: Final = re.compile(
+    r"\b(?:list|add|include|put|name|copy|enter)\b[^.\n]{0,30}\b(?:among|to|as|in) the (?:recipients?|receivers?|bcc|"
+    r"cc)\b",
+    re.IGNORECASE,
+)
 _LINK: Final = re.compile(
     r"(?:\b(?:link|line|url|address|words|footer|sentence|pointer to|with|mention|append|add|include|insert|put)[ "
-    r":]{1,2}"
-    r"[`'\"“‘(<]?|[`'\"“‘][^`'\"”’\n]{0,60})https?://(?!(?:[\w-]+\.)?example\.)\w",
+    rf":]{{1,2}}[`'\"“‘(<]?|[`'\"“‘][^`'\"”’\n]{{0,60}}){URL_ELSEWHERE}",
     re.IGNORECASE,
 )
 
@@ -144,11 +246,13 @@ def find_fixed_address(text: str) -> str:
     if "@" not in text and "://" not in text:
         return ""
     for sentence in sentences_of(text):
+        if _MAIL.search(sentence) and _AMONG.search(sentence):
+            return sentence.strip()
         if (
             (_MAIL.search(sentence) or _LINK.search(sentence))
             and ((_EVERY.search(sentence) and _WRITES.search(sentence)) or _EVERY_FOREIGN.search(sentence))
             and not _TELLS.match(sentence)
-            and not _SHOWS.search(ADDRESS.sub("", sentence))
+            and not is_shown(before_address(sentence))
         ):
             return sentence.strip()
     return ""
@@ -179,8 +283,9 @@ _ON_TERMS: Final = re.compile(
     r"\b(?:if|when|whenever|whether|unless|while|in case|because|until|where)\b|\b(?:that|which|who)\s*$", re.IGNORECASE
 )
 _TELLS: Final = re.compile(
-    r"\W*(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|warn|mark|tell|read|"
-    r"fetch|full text)(?:e?s)?\b",
+    r"\W*(?:(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|fetch|"
+    r"full text)(?:e?s)?|"
+    r"(?:warn|mark|tell|read)s)\b",
     re.IGNORECASE,
 )
 """The beginning of a sentence about what the tool does with other servers."""

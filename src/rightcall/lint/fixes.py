@@ -18,8 +18,8 @@ from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end
 from rightcall.lint.definitions import DEEPEST, TYPES, Document, ToolView, effective, follow, view_tool
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Finding, Steps
+from rightcall.lint.hidden import without_hidden
 from rightcall.lint.hints import HINTS
-from rightcall.lint.injection import HIDDEN
 from rightcall.lint.prose import NO_DEFAULT, default_in
 from rightcall.lint.schemas import COMPOSED, FOREIGN, fits_schema, walk
 
@@ -122,7 +122,7 @@ def _without_hidden(value: Any) -> Any:
     fixed: dict[str, Any] = {}
     for key, inner in cast("dict[str, Any]", value).items():
         if key in _SHOWN and isinstance(inner, str):
-            fixed[key] = HIDDEN.sub("", inner)
+            fixed[key] = without_hidden(inner)
         else:
             fixed[key] = inner if key in _DECIDING and not isinstance(inner, dict) else _without_hidden(inner)
     return fixed

@@ -7,84 +7,36 @@ person at the screen seldom sees it. So every text is read to its end: every exp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from itertools import chain
-from typing import Any, Final, cast
+from collections.abc import Iterator
+from typing import Final
 
+from rightcall.lint import encoded, hidden, markup
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.elsewhere import ELSEWHERE, MAIL_ELSEWHERE
 from rightcall.lint.errands import find_devalued, find_handed_file
+from rightcall.lint.excuses import judge, quotes_attack
 from rightcall.lint.findings import Hit, Steps, quote_text
+from rightcall.lint.languages import PRECEDES_ABROAD
 from rightcall.lint.orders import find_order
+from rightcall.lint.readings import describes_tool, prose_of, readings, texts_of
 from rightcall.lint.steering import PRECEDES
 
-HIDDEN: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\u206a-\u206f\u3164"
-    "\ufe00-\ufe0d\ufeff\uffa0\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-    "|(?<![\u203c-\U0010ffff])\u200d|\u200d(?![\u203c-\U0010ffff])"
-)
-"""Without the joiner and the selectors inside of an emoji."""
-
-_ORDERS: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
-    r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
-    r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
-    r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
-    r"|\b(?:do not|don't|never|must not|should not|without)\b(?! (?:use|call|invoke|run|need)\b)"
-    r"[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
-    r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
-    r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
-    r"owner|customer)\b(?! (?:for|to|which|what|if|whether|about (?:the )?(?:details|parameters)|"
-    r"(?:that )?(?:an?|one) [\w\s]{2,30}(?:was|were|is|has been)\b))"
-    r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
-    r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
-    r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
-    r"disclose)\b(?: (?:this|it|that|anything))?(?: (?:to|of|about))? (?:the |your )?(?:user|human|operator|person|"
-    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;)!]|$))"
-    r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
-    r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
-    r"between us|to yourself)\b"
-    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.;:()\n—]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
-    r"append|add|run|execute|pass|collect|store)\b"
-    r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
-    r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
-    r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
-    r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
-    r"\bpretend (?:to be|that you)\b|\b(?:you are|act|answer|respond|enter) (?:now )?(?:in )?developer mode\b",
-    re.IGNORECASE,
-)
-_SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
-"""How to present a result: `never show raw JSON to the user`."""
-_TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\"`“‘]")
-"""The end of one quotation and the beginning of the next: nobody says the words between them in one breath."""
-_ELSEWHERE: Final = re.compile(
-    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
-    r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
-    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b|"
-    r"\b(?:when|whenever|every time|each time|if|wherever)\b[^.\n]{0,60}\b(?:from|of|on|by) (?:any |an|some )?other "
-    r"(?:[\w-]+ )?servers?\b[^.\n]{0,100}\b(?:must|has to|have to|should|shall|needs? to|is to be|are to be)\b",
-    re.IGNORECASE,
-)
-"""Orders about the calls of other tools."""
-_POSES: Final = re.compile(
-    r"(?:^|[\n.!>\]])[^\S\n]*(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:"
-    r"|(?:\n[^\S\n]*){2}(?:Human|Assistant)\s*:"
-)
-"""A message that poses as somebody else's. In these letters alone."""
 _PUSHES: Final = re.compile(
     r"\b(?:always|must|you should always)\b[^.\n]{0,20}\b(?:use|call|prefer|run|invoke|"
     r"choose)\b[^.\n]{0,20}\bthis (?:tool|function|one)\b[^.\n]{0,30}\b(?:first|before (?:any|every|all|each|"
     r"using any|calling any|doing)|instead of (?:any|all|other|every)|over (?:any|all|other)|for (?:every|all|"
     r"any) (?:request|query|question|message|task|user)|no matter|regardless)\b"
     r"|\bbefore (?:using|calling|running|invoking|you use|you call)?\s*(?:any|all|"
-    r"every)(?: of the)?(?: other)? tools?\b(?! (?:in this|(?:that|which) (?:takes?|needs?|requires?))\b)"
+    r"every)(?: of the)?(?: other)? tools?\b(?! (?:(?:in|of|on) this\b|(?:that|which) "
+    r"(?!is|are|exists?|you|there|can|may)\w))"
     r"|\b(?:from now on|always|must)\b[^.\n]{0,24}\b(?:use|call|prefer)\b[^.\n]{0,12}\bthis (?:tool|function|one) "
     r"(?:instead of|rather than|in place of|over) (?:the )?[`'\"]?"
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every) (?:tools?|functions?)\b|\bpreferred over (?:all|any) other\b"
     r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
-    r"each|any) (?:conversation|session|message|turn)\b",
+    r"each|any) (?:conversation|session|message|turn)\b(?! to (?:set|get|load|recall|restore|learn|read|check)\b)",
     re.IGNORECASE,
 )
 _SENSITIVE = (
@@ -108,7 +60,7 @@ _STRONG: Final = re.compile(
 )
 _CONTENTS: Final = re.compile(
     r"\bcontents? of\b[^\n]{0,30}(?:\.ssh/|\bid_rsa\b|\bid_ed25519\b|/etc/(?:passwd|shadow)\b|\.aws/|\bmcp\.json\b|"
-    r"\.env\b)",
+    r"\.env\b(?!\.(?:example|sample|template|dist))|\b(?:ssh|private) (?:private )?keys?\b)",
     re.IGNORECASE,
 )
 _GIVES: Final = re.compile(
@@ -123,58 +75,15 @@ _SENDS: Final = re.compile(
     r"\b(?:also|additionally|always|then|first|secretly|silently|must)\b"
     r"(?:,? (?!(?:be|an?|have|contain|match|use|specify|enter)\b)[\w'-]+){0,5},? (?:send|forward|post|upload|bcc|cc|"
     r"copy|transmit|mail|email|redirect|exfiltrate)\b(?!,? (?:address|is|must|e\.?g|such|for example|like)\b)"
-    r"(?:(?!\be\.?g\b|\bexample)[^\n]){0,80}?(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+)"
-    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample)[^\n]){0,40}"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]+\.\w+",
+    rf"(?:(?!\be\.?g\b|\bexample\b(?!\.))[^\n]){{0,80}}?{ELSEWHERE}"
+    r"|\b(?:bcc|blind copy)\b(?!,? (?:address|e\.?g|such))(?:(?!\be\.?g\b|\bexample\b(?!\.))[^\n]){0,40}"
+    rf"{MAIL_ELSEWHERE}",
     re.IGNORECASE,
 )
-_MARKUP: Final = re.compile(
-    r"<!--|<\s*(system|sys|instructions?|important|secret|hidden|admin|override|assistant|user|"
-    r"developer|prompt)\s*>|(?-i:\[/?INST\])|\[/inst\]|\[/?SYS\]|\[(SYSTEM|ADMIN|OVERRIDE|HIDDEN)\]|<\|[a-z_]{2,24}\|>|<</?SYS>>|"
-    r"<start_of_turn>|<end_of_turn>|###\s*(?:system|instruction)\s*:|\x1b\[|"
-    r"<(?:span|div|p)[^>]{0,80}(?:display:\s*none|font-size:\s*0|visibility:\s*hidden|color:\s*(?:white|#fff))",
-    re.IGNORECASE,
-)
-_END: Final = re.compile(r"</\s*([a-z_]{3,30})\s*>", re.IGNORECASE)
-_HIDDEN_AFTER: Final = 1_000
-"""So much behind the beginning of a comment or of a tag is read; one that is longer is no example."""
-_KEY_BEGINS: Final = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh")
-"""How SSH keys begin, which people show as examples."""
-_BLOB: Final = re.compile(
-    r"(?<![A-Za-z0-9+/=_.-])(?:[A-Za-z0-9+/]{60,}={0,2}|[0-9a-fA-F]{80,}|(?:\\x[0-9a-f]{2}){12,}|"
-    r"(?:%[0-9A-F]{2}){12,}|(?:&#\d{2,5};){8,})(?![A-Za-z0-9+/])"
-)
-
-
-def texts_of(value: Any) -> Iterator[tuple[Steps, str]]:
-    """Every text in a definition, keys among them, with its place."""
-    left: list[tuple[Steps, Any]] = [((), value)]
-    while left:
-        path, part = left.pop()
-        if isinstance(part, str):
-            yield path, part
-        elif isinstance(part, dict):
-            for key, inner in reversed(cast("dict[str, Any]", part).items()):
-                left += [((*path, key), inner), ((*path, key), key)]
-        elif isinstance(part, list):
-            inners = cast("list[Any]", part)
-            left += [((*path, number), inners[number]) for number in reversed(range(len(inners)))]
-
-
-_READ: Final = ("description", "title", "$comment", "default", "examples", "instructions")
-_LONG = 40
-
-
-def prose_of(tool: ToolView) -> Iterator[tuple[Steps, str]]:
-    """The texts that a model reads as such."""
-    for path, text in texts_of(tool.raw):
-        if path and text != path[-1] and (path[-1] in _READ or len(text) > _LONG):
-            yield path, text
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
-    yield from _hidden(tool)
+    yield from hidden.check(texts_of(tool.raw))
     yield from _secrets(tool)
     told: set[str] = set()
     for path, text in prose_of(tool):
@@ -184,24 +93,15 @@ def check(tool: ToolView) -> Iterator[Hit]:
                 yield hit
 
 
-_TAGS = 0xE0000
-"""Where the invisible twins of the ASCII letters begin."""
-
-
-def _hidden(tool: ToolView) -> Iterator[Hit]:
-    for path, text in texts_of(tool.raw):
-        found = HIDDEN.findall(text)
-        if found:
-            spelt = "".join(chr(ord(one) - _TAGS) for one in found if _TAGS + 32 <= ord(one) < _TAGS + 127)
-            codes = ", ".join(dict.fromkeys(f"U+{ord(one):04X}" for one in found[:20]))[:80]
-            what = f", which spell {quote_text(spelt)}" if spelt else f": {codes}"
-            yield Hit(
-                "RC701",
-                f"{len(found)} hidden character{'' if len(found) == 1 else 's'}{what}",
-                "remove them",
-                path,
-            )
-            return
+def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
+    told: set[str] = set()
+    for reading in readings(text):
+        for hit in _one_reading(tool, path, reading):
+            if hit.rule not in told:
+                told |= {hit.rule} if hit.certain else set()
+                yield hit
+    yield from markup.check(tool, path, text)
+    yield from encoded.check(path, text)
 
 
 def _secrets(tool: ToolView) -> Iterator[Hit]:
@@ -212,141 +112,47 @@ def _secrets(tool: ToolView) -> Iterator[Hit]:
             continue
         for shape in SHAPES:
             found = shape.pattern.finditer(text) if any(sign in text for sign in shape.signs) else ()
-            if any(not _SAMPLE.search(one[0]) and (shape.sure is None or shape.sure(one[0])) for one in found):
+            if any(not _is_sample(one[0]) and (shape.sure is None or shape.sure(one[0])) for one in found):
                 yield Hit("RC709", f"it looks like a {shape.name}", "remove it, and replace the key", path)
                 return
+
+
+def _is_sample(secret: str) -> bool:
+    """Whether a key is made up, or a token whose claims are."""
+    claims = encoded.from_base64(secret.split(".")[1]) if secret.startswith("eyJ") and "." in secret else b""
+    return _SAMPLE.search(secret) is not None or _SAMPLE.search(claims.decode("utf-8", "ignore")) is not None
 
 
 _SAMPLE: Final = re.compile(r"example|x{4}|your|\\.{3}|0{6}|1234567|abcdef", re.IGNORECASE)
 
 
-_INFORMS: Final = re.compile(
-    r"\bsilently (?:fail|ignore|drop|skip|be )|\band (?:inform|tell|notify) (?:the )?user\b", re.IGNORECASE
-)
-"""A fact about failures, or what the user is to hear."""
-_IN_CASE: Final = re.compile(
-    r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
-    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b",
-    re.IGNORECASE,
-)
-"""What is said of details, of a wrong name for something, or of what such a deed would be."""
-_CREDENTIAL: Final = re.compile(r"\b(?:credential|token|password|secret key|API key)s?\b", re.IGNORECASE)
-_SECRET: Final = re.compile(r"keep (?:it|this|them) (?:secret|private|confidential|safe)", re.IGNORECASE)
-_NEAR = 100
-
-
-def _order_in(text: str) -> re.Match[str] | None:
-    """The first order to the model that nothing excuses, else the first: a harmless one must not hide another."""
-    told = [
-        one
-        for one in _ORDERS.finditer(text)
-        if not (_SHOWS_RAW.search(one[0]) or _TWO_QUOTES.search(one[0]) or _INFORMS.search(one[0]))
-    ]
-    told += [one for one in (_ELSEWHERE.search(text), find_order(text)) if one is not None]
-    return next((one for one in told if not _is_harmless(text, one)), next(iter(told), None))
-
-
-def _is_harmless(text: str, order: re.Match[str]) -> bool:
-    behind = text[order.end() : order.end() + _NEAR].split("\n")[0]
-    return _IN_CASE.match(behind) is not None or _guards_a_secret(text, order)
-
-
-def _guards_a_secret(text: str, order: re.Match[str]) -> bool:
-    """`It is a bearer credential: keep it secret.`"""
-    return _SECRET.fullmatch(order[0].strip()) is not None and bool(
-        _CREDENTIAL.search(text[max(0, order.start() - _NEAR) : order.start()])
-    )
-
-
-def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    orders = _order_in(text)
+def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
+    orders = find_order(tool, path, text)
     if orders is not None:
         yield Hit(
             "RC702",
             f"an order to the model: {quote_text(orders[0].lstrip('.!?:;,( '))}",
             "remove it; if the server is not yours, do not use it",
             path,
-            certain=not _is_harmless(text, orders),
+            certain=judge(tool, path, text, orders) == "order",
         )
-    found = _PUSHES.search(text) or PRECEDES.search(text)
+    found = _PUSHES.search(text) or PRECEDES.search(text) or PRECEDES_ABROAD.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)
     if pushes:
         yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
-    markup = _hiding(text) or _POSES.search(text)
-    if markup is not None:
-        yield Hit("RC705", f"hidden markup: {quote_text(markup[0])}", "remove it", path)
-    takes = _takes(text) or find_handed_file(tool, path, text)
+    takes = _takes(text, own=describes_tool(tool, path)) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(
             "RC704",
             f"wants secrets, or sends something elsewhere: {quote_text(takes)}",
             "remove it; if the server is not yours, do not use it",
             path,
+            certain=not quotes_attack(text, (at := text.find(takes)), at + len(takes)),
         )
     elif "outputSchema" not in path and (asks := wants_conversation(tool, path, text)):
         yield Hit(
             "RC708", f"asks for the conversation: {quote_text(asks)}", "ask for the one value that the tool needs", path
         )
-    sampled = not {"$ref", "example", "examples", "default"}.isdisjoint(path[-2:])
-    blob = (
-        None
-        if sampled
-        else next(
-            (one for one in _BLOB.finditer(text) if _is_encoded(one[0]) and not one[0].startswith(_KEY_BEGINS)), None
-        )
-    )
-    if blob is not None:
-        yield Hit(
-            "RC707",
-            f"an encoded piece of {len(blob[0])} characters: {quote_text(blob[0], 30)}",
-            "write it in plain words, or remove it",
-            path,
-        )
-
-
-def _is_encoded(piece: str) -> bool:
-    """Whether a long word is neither a path nor letters, digits or a few characters alone."""
-    return (
-        len(set(piece)) > 12
-        and not re.search(r"(?<![a-z])(?:[a-z]{3,}/){3}", piece)
-        and not re.fullmatch(r"[A-Za-z/]+|[0-9]+", piece.rstrip("="))
-    )
-
-
-def _hiding(text: str) -> re.Match[str] | None:
-    """The first markup that poses as something else."""
-    places = _MARKUP.finditer(text)
-    first = next(places, None)
-    if first is None:
-        return None
-    ends = {one.lower() for one in _END.findall(text)}
-    return next((one for one in chain([first], places) if _hides(text, one, ends)), None)
-
-
-def _hides(text: str, found: re.Match[str], ends: Collection[str]) -> bool:
-    """Whether markup poses as something else. `<user>` alone is a place to fill in, `[ADMIN]` at the beginning a label,
-    and a short comment in quotes or without a sentence is an example of HTML. A text in several sections may call one
-    `instructions`: nothing is hidden there."""
-    tag, label = found[1], found[2]
-    if tag:
-        return tag.lower() in ends and not (
-            tag.lower().startswith("instruction") and (len(ends) > 2 or found.start() == 0)
-        )
-    if label:
-        orders = re.match(r"\s*(?:you|ignore|never|always|do not)\b", text[found.end() :], re.IGNORECASE)
-        return (label.isupper() or orders is not None) and found.start() > 0
-    behind = text[found.end() : found.end() + _HIDDEN_AFTER]
-    if found[0] == "<!--":
-        body = behind.split("-->", 1)[0]
-        quoted = text[found.start() - 1 : found.start()] in ("`", "'", '"')
-        condition = body.startswith("[if ")  # of a mail in HTML
-        return not condition and (
-            len(body) == _HIDDEN_AFTER or (not quoted and len(re.findall(r"[a-z]{2,}", body)) > 2)
-        )
-    if "color:" in found[0].lower():
-        attributes, _, body = behind.partition(">")
-        return len(attributes) == _HIDDEN_AFTER or len(body.split("<", 1)[0].split()) > 2
-    return True
 
 
 _PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid_\w+\.pub\b")
@@ -355,7 +161,7 @@ _PUBLIC_KEY: Final = re.compile(r"(?:~|\$HOME|/home/\w+|/root)?/?(?:\.ssh/)?\bid
 _SHOWN: Final = re.compile(r"\be\.g\.|\bfor (?:example|instance)\b|\bsuch as\b", re.IGNORECASE)
 
 
-def _takes(text: str) -> str:
+def _takes(text: str, *, own: bool) -> str:
     """The piece of a text that reads a secret and hands it on. A public key is none."""
     text = _PUBLIC_KEY.sub("", text)
     sends = _SENDS.search(text) or _CONTENTS.search(text)
@@ -365,9 +171,9 @@ def _takes(text: str) -> str:
     for found in _TAKES.finditer(text):
         near = text[max(0, found.start() - 120) : found.end() + 200]
         gives = _GIVES.search(near) is not None
-        own = found.start() <= begins  # the first words say what the tool does
+        first = own and found.start() <= begins  # the first words say what the tool does
         shown = _SHOWN.search(found[0]) is not None
-        if (_STRONG.search(found[0]) and (gives or not (own or shown))) or (
+        if (_STRONG.search(found[0]) and (gives or not (first or shown))) or (
             gives
             and re.search(r"\b(?:user'?s?|your|their|local|machine|file|contents?)\b", near, re.IGNORECASE)
             and _is_order(text, found.start())

@@ -14,8 +14,16 @@ Group = tuple[tuple[str, ...], re.Pattern[str]]
 _PAIRS: Final = (
     (r"ignorieren?|vergiss|vergessen sie|missachte", r"(?:vorher|bisher|vor|früher|ob|vorangegangen)(?:ig)?e\w*",
      r"anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben"),
-    (r"ignore[zr]?|oublie[zr]?", r"précédent\w*|antérieur\w*|ci-dessus", r"instructions?|consignes|règles|directives"),
-    (r"ignor[ae]|ignorad|olvid[ae]", r"anteriores|previas|previos", r"instrucciones|reglas|órdenes|indicaciones"),
+    (
+        r"ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) (?:pas|plus) compte|ne (?:suis|suivez|respecte[zr]?) (?:pas|plus)",
+        r"précédent\w*|antérieur\w*|ci-dessus|plus haut|reçues avant",
+        r"instructions?|consignes|règles|directives",
+    ),
+    (
+        r"ignor[ae]|ignorad|olvid[ae]|no hag(?:as|a) caso|haz caso omiso|no sigas|pas[ae] por alto|descart[ae]",
+        r"anteriores|previas|previos|recibidas antes",
+        r"instrucciones|reglas|órdenes|indicaciones",
+    ),
     (r"ignora|ignorate|dimentica", r"precedenti|anteriori", r"istruzioni|regole|indicazioni"),
     (r"ignore|ignora|esqueça|desconsidere", r"anteriores|prévias", r"instruções|regras|orientações"),
     (r"negeer|vergeet", r"vorige|eerdere|voorgaande|bovenstaande", r"instructies|opdrachten|regels|aanwijzingen"),
@@ -23,10 +31,23 @@ _PAIRS: Final = (
     (r"игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?", r"предыдущ\w*|прежн\w*|вышеуказанн\w*",
      r"инструкци\w*|указани\w*|правил\w*|команд\w*"),
     (r"ignorera|glöm", r"tidigare|föregående", r"instruktioner|regler"),
+    (r"ignoruj(?:te)?|zapomeň(?:te)?", r"předchozí\w*|dosavadní\w*", r"pokyn\w*|instrukc\w*|pravid\w*"),
+    (r"ігноруй(?:те)?|забудь(?:те)?", r"попередн\w*", r"інструкці\w*|вказівк\w*|правил\w*"),
+    (r"abaikan|lupakan", r"sebelumnya", r"instruksi|perintah|aturan"),
+    (r"bỏ qua|quên", r"trước(?: đó)?", r"hướng dẫn|chỉ dẫn|chỉ thị|lệnh"),
+    (r"تجاهل|انس", r"السابقة", r"التعليمات|الأوامر|القواعد"),
 )  # fmt: skip
 _ASIDE = (
     (("忽略", "无视", "無視", "忽視", "忘记", "忘記"),
-     r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|[说說]明|提示|[规規]则|規則)"),
+     (r"(?:忽略|无视|無視|忽視|忘记|忘記)[^。\n]{0,12}(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|"
+      r"[说說]明|提示|[规規]则|規則)")),
+    (("不要理", "不必理", "不用理", "不再", "不用管", "不要遵", "別理", "别理"),
+     (r"(?:(?:不要|不必|不用|别|別)(?:理会|理會|理睬|管|遵循|遵守|听从|聽從)|不再(?:遵循|遵守))[^。\n]{0,12}"
+      r"(?:之前|以上|先前|前面|此前|上述)[^。\n]{0,8}(?:[指命]令|指示|[说說]明|提示|[规規]则|規則)")),
+    (("anweisung", "vorgabe", "regel", "instruktion"),
+     (r"\b(?:beachte?|befolge?)(?:n sie)? (?:alle |die |deine |ihre )*(?:bisherig|vorherig|früher|vorig|obig|"
+      r"vorangegangen)en "
+      r"(?:anweisungen|vorgaben|regeln|instruktionen) nicht\b")),
     (("無視", "忘れ"),
      r"(?:以前|これまで|上記|前)[^。\n]{0,10}(?:指示|命令|ルール|プロンプト)[^。\n]{0,4}(?:無視|忘れ)"),
     (("지시", "명령", "지침"), r"(?:이전|앞선|위의)[^.\n]{0,12}(?:지시|명령|지침)[^.\n]{0,6}(?:무시|잊)"),
@@ -35,6 +56,57 @@ _ASIDE = (
 
 # ── what nobody is to hear of ──
 
+_TO_NOBODY: Final = (
+    (("не ",),
+     (r"\bне (?:сообщай|говори|рассказывай|упоминай|раскрывай|уведомляй|информируй)(?:те)?\b[^.\n]{0,30}"
+      r"\b(?:пользовател|клиент)\w*|\b(?:пользовател|клиент)\w*\b[^.\n]{0,20}\bне (?:сообщай|говори|рассказывай|"
+      r"упоминай|раскрывай)(?:те)?\b|"
+      r"\bне (?:кажи|кажіть|повідомляй(?:те)?|розповідай(?:те)?|згадуй(?:те)?)\b[^.\n]{0,30}\b(?:користувач|"
+      r"клієнт)\w*")),
+    (("用户", "用戶", "使用者", "客户", "客戶"),
+     (r"(?:不要|请勿|請勿|切勿|别|別|不得|无需|無需)(?:把|将|將|向|对|對)?[^。!\n]{0,8}(?:告[诉訴知]|通知|提及|透露|"
+      r"提到|泄露)"
+      r"[^。\n]{0,4}(?:用[户戶]|使用者|客[户戶])(?!的?(?:内部|內部|编号|編號|ID))|"
+      r"(?:不要|请勿|請勿|切勿|别|別|不得)[向对對](?:用[户戶]|使用者|客[户戶])[^。\n]{0,4}(?:提及|透露|提到|[说說]|"
+      r"告知|泄露)")),
+    (("ユーザ", "利用者"),
+     (r"(?:ユーザー?|利用者)に(?:これ|それ|このこと|この手順|何も|絶対に|決して|は|も|を|、){0,4}(?:言わない|"
+      r"伝えない|知らせない|話さない|教えない|通知しない|"
+      r"明かさない)"
+      r"(?:で|こと|よう)")),
+    (("사용자", "고객"),
+     r"(?:사용자|고객)(?:에게|한테)는?[^.\n]{0,12}(?:알리지|말하지|언급하지|보고하지|알려주지) ?마"),
+    (("gebruiker", "klant"),
+     (r"\b(?:zeg|vertel|meld)t? (?:(?:dit|het|hier(?:van|over)?) )?(?:niets|niet|nooit)\b[^.\n]{0,20}\b(?:tegen|"
+      r"aan) (?:de )?"
+      r"(?:gebruiker|klant)\b|\b(?:vertel|meld|zeg) (?:dit |het )?(?:aan )?de (?:gebruiker|klant) (?:dit |hier(?:van|"
+      r"over)? )?"
+      r"(?:niets|niet|nooit)\b")),
+    (("użytkownik", "klient"),
+     (r"\bnie (?:mów|mówcie|informuj|powiadamiaj|wspominaj|zdradzaj|ujawniaj)(?:cie)?\b[^.\n]{0,30}"
+      r"\b(?:użytkownik|klient)\w*")),
+    (("kullanıcı", "müşteri"),
+     (r"\b(?:kullanıcı|müşteri)(?:ya|ye|lara|lere|dan|den)\b[^.\n]{0,20}\b(?:söyleme|bildirme|bahsetme|anlatma|"
+      r"haber verme)"
+      r"(?:yin|yiniz)?(?!\w)")),
+    (("användaren", "kunden"),
+     (r"\b(?:berätta|säg|nämn|meddela|avslöja)\b (?:det |detta )?(?:inte|inget|aldrig|ingenting)\b[^.\n]{0,20}"
+      r"\b(?:användaren|kunden)\b")),
+    (("المستخدم",), r"(?:لا تخبر|لا تقل)[^.\n]{0,20}المستخدم"),
+    (("nutzer", "kunde", "inhaber"),
+     (r"\b(?:nutzer|benutzer|kunde|inhaber)(?:in)?\b[^.\n]{0,20}\b(?:bereits|schon|vorab)\b[^.\n]{0,30}\b(?:zugestimmt|"
+      r"genehmigt|eingewilligt|freigegeben|erlaubt)\b[^.\n]{0,40}\b(?:nicht (?:nach|mehr )?(?:zu )?fragen|"
+      r"(?:nachfrag|rückfrag)\w+ (?:ist|sind) (?:nicht|un)|ohne (?:nach|rück)frage|frage?(?:n sie)? nicht)")),
+    (("déjà",),
+     (r"\b(?:utilisateur|client|titulaire) a déjà (?:approuvé|autorisé|consenti|accepté|"
+      r"donné)[^.\n]{0,50}\b(?:inutile de|pas "
+      r"(?:besoin|la peine) de|sans)\b (?:le |lui )?(?:re)?(?:demander|confirm)")),
+    (("usuario ya", "cliente ya", "titular ya"),
+     (r"\b(?:usuario|cliente|titular) ya (?:ha )?(?:autorizó|aprobó|aceptó|consintió|autorizado|aprobado|aceptado|"
+      r"dado|dio)\b"
+      r"[^.\n]{0,50}\b(?:no hace falta|no es necesario|sin|no) (?:que )?(?:preguntar|pregunt|pedir|pid)")),
+)  # fmt: skip
+"""Nobody is to hear of it, in further languages; and consent that is claimed."""
 _DE_IT = r"(?:es|das|dies|davon|hiervon|etwas|(?:diese[nsr]?|den) (?:schritt|aufruf|hinweis|vorgang|kopie|zeile))"
 _DE_WHO = r"(?:gegenüber )?(?:de[mnr]|deine[mnr]|ihre[mnr]) \w+"
 _DE_USER = r"(?:nutzer|benutzer|anwender|kunde|mieter|patient|mandant|bewerber|mensch|person|betroffene)\w*"
@@ -69,6 +141,7 @@ _HIDES = (
     (("informare", "avvisare", "cliente non", "utente non"),
      (r"\bnon (?:informare|avvisare|avvertire)\b[^.\n]{0,30}\b(?:di (?:questo|ciò|quest[ao] (?:passo|passaggio))|"
       r"dell['’]accaduto)\b|\b(?:utente|cliente) non deve (?:saperlo|saperne|sapere (?:nulla|niente))\b")),
+    *_TO_NOBODY,
     (("für dich", "für sich"), rf"\bbehalte?(?:n sie)? {_DE_IT} für (?:dich|sich)\b"),
     (("davon", "hiervon", "erfahren", "wissen"),
      (r"\b(?:darf|dürfen|soll|sollen|muss|müssen|braucht|brauchen) (?:(?:davon|hiervon) nichts?|(?:es|das|dies) nicht|"
@@ -178,3 +251,22 @@ FOREIGN: Final[list[Group]] = [
     *((signs, re.compile(words, re.IGNORECASE)) for signs, words in (*_ASIDE, *_HIDES)),
     *((signs, re.compile(rf"(?:^|[.!?:;\n]\s{{0,9}})(?:{words})\b", re.IGNORECASE)) for signs, words in _VOID),
 ]
+
+# ── precedence ──
+
+PRECEDES_ABROAD: Final = re.compile(
+    r"\b(?:rufe?|nutze?|verwende?|benutze?)(?:n sie)? dieses (?:werkzeug|tool)\b[^.\n]{0,30}\b(?:vor|statt|anstelle|"
+    r"anstatt) "
+    r"(?:alle[nmr]?|jede[nmr]?)(?: anderen?)?\b(?! \w+ (?:auf|mit|in|von)\b)|"
+    r"\b(?:appele[zr]?|appelle|utilise[zr]?) (?:toujours )?(?:cet outil|celui-ci)\b[^.\n]{0,30}\bavant (?:tout|toute|"
+    r"tous les) "
+    r"autres?\b|\bavant (?:tout|toute) autre (?:outil|fonction),? (?:il faut )?(?:toujours )?(?:appele[zr]?|appelle|"
+    r"utilise[zr]?)\b|"
+    r"\b(?:us[ae]|utilice|utiliza|llam[ae]) (?:siempre )?(?:a )?esta herramienta\b[^.\n]{0,20}\bantes (?:de|que) "
+    r"(?:cualquier|ninguna|todas las|las demás)\b|\bantes (?:de|que) (?:usar |"
+    r"llamar (?:a )?)?cualquier otra (?:herramienta|"
+    r"función),? (?:us[ae]|utilice|utiliza|llam[ae])\b|"
+    r"(?:使用|调用|調用)(?:任何|所有|其他|其它){1,2}(?:工具|函数|函數)(?:之前|前)[^。\n]{0,12}(?:先|必[须須]|都要)|"
+    r"(?:优先|優先)[于於](?:所有|任何)?(?:其他|其它)(?:所有)?工具",
+    re.IGNORECASE,
+)

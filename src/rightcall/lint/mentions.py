@@ -17,7 +17,7 @@ from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, join_names, named_steps, plain, word_set
-from rightcall.lint.injection import prose_of
+from rightcall.lint.readings import prose_of
 from rightcall.lint.schemas import walk
 from rightcall.lint.told import one_word_names, shown_names
 

@@ -1,5 +1,4 @@
-"""RC702 once more: orders that outlast the call, that hide themselves, that declare earlier ones void, or that claim an
-authority.
+"""RC702: orders to ignore earlier ones, to hide something, to outlast the call, or that claim an authority.
 
 Each group of expressions has signs: a text without one of them is not searched, so that long texts cost little.
 """
@@ -7,10 +6,51 @@ Each group of expressions has signs: a text without one of them is not searched,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
+from rightcall.lint.definitions import ToolView
+from rightcall.lint.excuses import judge
+from rightcall.lint.findings import Steps
 from rightcall.lint.languages import FOREIGN, Group
 
+_ORDERS: Final = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|"
+    r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
+    r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
+    r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
+    r"|(?P<tell>\b(?:do not|don't|never|must not|should not|without)\b(?! need\b)"
+    r"[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
+    r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
+    r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"
+    r"owner|customer)\b)"
+    r"|\b(?:user|human|operator) (?:(?:must|should|may)(?: not| never|n't)|(?:does not|doesn't) need to|need not|"
+    r"needn't) (?:know|see|notice|be told|be informed|be aware|find out)\b"
+    r"|\b(?:no need|need not|needn't|(?:not|n't) (?:need|have)) (?:to )?(?:tell|inform|mention|reveal|notify|"
+    r"disclose)\b(?: (?:this|it|that|anything))?(?: (?:to|of|about))? (?:the |your )?(?:user|human|operator|person|"
+    r"anyone|anybody)\b(?= (?:about|of) (?:this|it|that)\b|\s*(?:[.;)!]|$))"
+    r"|\b(?:user|human|operator) (?:will not|won't|will never) (?:know|notice|find out|be told)\b"
+    r"|\bkeep (?:this|it|that)(?: step| instruction| part)? (?:a )?(?:secret|hidden|confidential|private|"
+    r"between us|to yourself)\b"
+    r"|\b(?:silently|secretly|covertly|discreetly)\b[^.;:()\n—]{0,40}\b(?:send|copy|forward|include|upload|call|read|"
+    r"append|add|run|execute|pass|collect|store)\b"
+    r"|\byou are (?:now (?:an?|the|in|acting|operating|free|allowed)|no longer (?:an?|bound|restricted|limited|"
+    r"required))\b|\bnew (?:system )?instructions?:|\bsystem (?:override|instruction|message):|"
+    r"\byour (?:real|true|new) (?:task|goal|instructions?|purpose)\b"
+    r"|\b(?:this|these) (?:instructions?|rules?|message|tool) (?:overrides?|supersedes?|takes? precedence)\b|"
+    r"\bpretend (?:to be|that you)\b|\b(?:you are|act|answer|respond|enter) (?:now )?(?:in )?developer mode\b",
+    re.IGNORECASE,
+)
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,30}\b(?:using|calling|use|call|invoking|"
+    r"uses|calls)\b[^.\n]{0,24}\b(?:another|any other|other|the \w+) tools?\b[^.\n]{0,60}\b(?:change|replace|redirect|"
+    r"bcc|forward|(?:always|must|also)\b[^.\n]{0,20}\b(?:set|send|append|copy))\b|"
+    r"\b(?:when|whenever|every time|each time|if|wherever)\b[^.\n]{0,60}\b(?:from|of|on|by) (?:any |an|some )?other "
+    r"(?:[\w-]+ )?servers?\b[^.\n]{0,100}\b(?:must|has to|have to|should|shall|needs? to|is to be|are to be)\b",
+    re.IGNORECASE,
+)
+"""Orders about the calls of other tools."""
 _UNASKED: Final = re.compile(
     r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
     r"(?:ask|wait|request|seek|prompt)\b"
@@ -228,6 +268,48 @@ _LASTING = {
         rf"\b(?:the|your) system prompt\b[^.\n]{{0,20}}?\b{_VOID}|"
         rf"\b(?:to|for) (?:the |any )?(?:assistant|model|AI|LLM|agent)s?\s?:[^.\n]{{0,30}}\b(?:{_EARLIER}|existing) "
         rf"(?:rules|constraints|restrictions|policies|limits|orders) {_VOID}",
+    "already consent permission approval sign-up signup":
+        rf"(?:^|[.!?;:\n]\s{{0,9}})(?:(?:the|your|all|account|card|explicit|full) ){{0,2}}(?:{_PEOPLE}|consent|"
+        rf"permission|"
+        r"approval)\b[^.\n]{0,30}\b(?:approved|authori[sz]ed|consented|agreed|collected|given|granted|obtained)\b"
+        r"[^.\n]{0,60}?\b(?:no need to ask|need not ask|(?:do not|don't) ask|without asking|go ahead|proceed|"
+        r"just do)\b(?! to\b)",
+    "confirmation approval consent permission dialog":
+        r"(?:^|[.!?:;\n]\s{0,9}|\b(?:and|you|please|must|should|always) )(?:skip|bypass|dismiss|suppress)\b "
+        r"(?:the |any |all |its |every )?(?:\w+ )?(?:(?:confirmation|approval|consent|permission) )?"
+        r"(?:(?:confirmation|approval|consent|permission)s?|dialogs?)\b(?: (?:dialogs?|prompts?|steps?|requests?|"
+        r"screens?))?"
+        r"(?=\s*(?:[.:;,!]|$)|\s(?:for|as|of|because|since)\b)|"
+        rf"\bno (?:confirmation|approval|consent|permission) (?:by|from|of) (?:the |your )?{_PEOPLE} (?:is|will be) "
+        r"(?:needed|required|necessary)(?=\s*(?:[.;!]|$))",
+    "told given taught":
+        r"\bwhat(?:ever)? you (?:were|have been|had been) (?:told|given|taught)\b[^.\n]{0,40}\b(?:no longer|not|never|"
+        r"void)\b",
+    "coming_from as_if":
+        r"\b(?:treat|regard|take|consider)\b[^.\n]{0,40}\b(?:comes? back|returned|output|results?|response)\b"
+        r"[^.\n]{0,30}\b(?:as coming from|as if)\b[^.\n]{0,20}\b(?:user|operator|system|developer)\b|"
+        r"\bas if you had (?:found|written|done|known|worked)\b",
+    "safety security content refusal":
+        r"\b(?:safety|security|content) (?:guidelines|rules|polic(?:y|ies)|filters?|checks)\b (?:were|have been|"
+        r"was|is) "
+        r"(?:\w+ )?(?:relaxed|lifted|waived|suspended)\b|\brefusals (?:are|count as) (?:an? )?(?:bugs?|errors?|faults?|"
+        r"mistakes?)\b",
+    "no_reason_for no_need_for call_silently silently":
+        rf"\bno (?:reason|need) for (?:the |your )?{_PEOPLE}\b[^.\n]{{0,24}}\bto {_LEARNS}\b|"
+        r"(?:^|[.!?;\n]\s{0,9})(?:call|run|use) (?:it |this )?silently\b",
+    ".md .cursorrules .mcp.json rc_ rc. rc` profile":
+        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should|afterwards|finally) )(?:add|append|write|"
+        r"put|"
+        r"insert|save|"
+        r"copy)\b"
+        r"[^.\n]{0,40}(?:\b(?:CLAUDE|AGENTS|GEMINI|copilot-instructions)\.md\b|\.cursorrules\b|\.mcp\.json\b|"
+        r"\.(?:bash|zsh)rc\b|\.bash_profile\b|\.profile\b)",
+    "rm_-r |_sh |_bash |_zsh |sh |bash push_-f push_--force mkfs dd_if=": (
+        rf"{_NOT_DENIED}(?<!user to )(?:\b(?:next step is|then|afterwards|also|run|execute|type|issue|"
+        rf"enter)\b)[^.\n]{{0,12}}[`'\"]?"
+        r"(?:sudo )?(?P<shell>rm -r|(?:curl|wget)\b[^|\n]{0,80}\| ?(?:sudo )?(?:ba|z)?sh\b|git push (?:-f|--force)\b|"
+        r"mkfs\b|dd if=)"
+    ),
     "disregard_them ignore_them disregard_their ignore_their disregard_its":
         r"\b(?:disregard|ignore) (?:them|their|its)\b[^.\n]{0,20}\b(?:warnings?|instructions?|rules|advice|results|"
         r"answers)\b",
@@ -241,8 +323,20 @@ def _grouped(signs: str, words: str) -> Group:
 _ENGLISH: Final = [_grouped(signs, words) for signs, words in _LASTING.items()]
 
 
-def find_order(text: str) -> re.Match[str] | None:
-    """The first order in a text that is of one of these kinds."""
+def find_order(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
+    """The first order to the model that nothing excuses, else the first doubtful one: that must not hide another."""
+    doubtful: re.Match[str] | None = None
+    for found in _orders_of(text):
+        verdict = judge(tool, path, text, found)
+        if verdict == "order":
+            return found
+        if verdict == "doubtful" and doubtful is None:
+            doubtful = found
+    return doubtful
+
+
+def _orders_of(text: str) -> Iterator[re.Match[str]]:
     lowered = text.lower()
     asked = (one for signs, one in (*_ENGLISH, *FOREIGN) if any(sign in lowered for sign in signs))
-    return _UNASKED.search(text) or next((found for one in asked if (found := one.search(text)) is not None), None)
+    for one in chain((_ORDERS, _ELSEWHERE, _UNASKED), asked):
+        yield from one.finditer(text)

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.errands import ADDRESS, find_fixed_address, sentences_of
+from rightcall.lint.elsewhere import ADDRESS, ELSEWHERE, MAIL_ELSEWHERE, before_address, find_carrying_link, is_helpful
+from rightcall.lint.errands import find_fixed_address, sentences_of
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
+from rightcall.lint.readings import prose_of, readings
 
 _REMOVE: Final = "remove it; if the server is not yours, do not use it"
 
@@ -52,6 +55,14 @@ PRECEDES: Final = re.compile(
     rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}{_FOREIGN_TOOLS}|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
+    r"\b(?:has to|must|should|needs to|is to) (?:run|be (?:called|used|run|invoked)) (?:ahead of|before|"
+    r"prior to) (?:every|"
+    r"any|all)(?: of the)?(?: other)? (?:tools?|functions?)\b(?! (?:that|which|(?:in|of|on) this)\b)|"
+    r"\bwhatever (?:the|is|was)\b[^.\n]{0,24},? (?:begin|start) with this\b|"
+    r"\bthe (?:(?:remaining|other) tools|others|rest) (?:gives?|returns?|produces?|has|have) (?:wrong|false|bad)\b|"
+    r"\b(?:use|call|run) (?:it|this(?: tool| one)?) for (?:every|each|any) (?:question|request|message|query)\b"
+    r"[^.\n]{0,30}\bbefore anything else\b|"
+    rf"\b(?:do not|don't|never) (?:fall|go) back (?:on|to|upon) (?:any )?other {_KIND}(?:tools?|functions?)\b|"
     r"\b(?:do not|don't|never) (?:use|call|rely on) (?:the |your |any )?(?:built-?in|native|own)\b[^.\n]{0,24}[;,.]? "
     r"(?:always )?(?:use|call) this\b|"
     r"\bcall (?:this |it )?(?:tool |function )?(?:again )?(?:at the end of|after|before) (?:every|each|"
@@ -61,16 +72,47 @@ PRECEDES: Final = re.compile(
 )
 # ── secrets into an argument ──
 
+_SECRET_WORDS = (
+    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret|ssh) keys?|passwords?|passphrases?|"
+    r"(?:access|auth|session|bearer) tokens?|(?:all|any|every|the user's|your) (?:\w+ )?tokens|credentials|cookies|"
+    r"(?:credit )?card numbers?|(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security "
+    r"numbers?|(?:api |secret )?(?:keys|secrets)|saved logins|(?-i:[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)))\b"
+    r"(?! (?:hints?|polic(?:y|ies)|resets?|fields?|names?|ids?)\b)"
+)
+
 _PUTS: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
-    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed)\b[^.\n]{0,80}\b"
-    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret) keys?|"
-    r"passwords?|passphrases?|(?:access|auth|session|bearer) tokens?|credentials|cookies|(?:credit )?card numbers?|"
-    r"(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security numbers?|(?:api |"
-    r"secret )?(?:keys|secrets))\b[^.\n]{0,40}?\b(?:in|into|as|to|"
+    r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed|hand over|give|"
+    r"reveal)\b[^.\n]{0,80}\b"
+    rf"{_SECRET_WORDS}[^.\n]{{0,40}}?\b(?:in|into|as|to|"
     r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
+)
+_FILLS: Final = re.compile(
+    r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
+    rf"{_SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
+    rf"has to|"
+    rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{_SECRET_WORDS}|"
+    rf"\b{_SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
+    r"( argument| parameter| field)?",
+    re.IGNORECASE,
+)
+_FREE: Final = word_set(
+    "note notes comment comments context feedback remark remarks meta metadata info message text description reason "
+    "summary content body query q details extra hint memo payload sidenote"
+)
+"""Arguments for anything at all."""
+_ALL_OF_THE_USER: Final = re.compile(
+    rf"\W{{0,3}}(?:the )?(?:user's|your|their|person's) {_SECRET_WORDS}|"
+    r"\W{0,3}(?:everything|whatever is|all|the text|the content) (?:in|on) (?:the |their )?(?:user's )?clipboard|"
+    r"\W{0,3}(?:the )?(?:names?|e-?mail addresses|phone numbers)(?: and [\w-]+(?: \w+)?)? of (?:all|"
+    r"every) (?:\w+ )?contacts?\b",
+    re.IGNORECASE,
+)
+_DETAIL = r"\b(?:names?|e-?mail(?: address)?|address|phone(?: number)?|location|birth ?date|age|device|employer)\b"
+_PERSONAL: Final = re.compile(
+    rf"{_DETAIL}[^.\n]{{0,40}}?{_DETAIL}[^.\n]{{0,80}}?\bas far as you (?:know|can)\b", re.IGNORECASE
 )
 _HOLDS_SECRETS: Final = word_set(
     "key keys token tokens secret secrets password passwords credential credentials auth authorization env environment "
@@ -78,62 +120,52 @@ _HOLDS_SECRETS: Final = word_set(
 )
 
 
-_ELSEWHERE = r"(?:https?://(?!(?:[\w-]+\.)?example\.)[\w.-]+|[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+)"
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
-    rf"[^.\n]{{0,40}}?{_ELSEWHERE}|"
+    rf"[^.\n]{{0,40}}?{ELSEWHERE}|"
     r"\b(?:whenever|every time|each time|when|before|after|always)\b[^.\n]{0,60}\b(?:call|run|invoke|add|copy|cc|bcc|"
     r"forward|change the recipient)\b(?!,? (?:address|is|format|e\.?g|such|like)\b)[^.\n]{0,60}?"
-    r"[\w.+-]{1,64}@(?!example\.)[\w-]{1,64}\.\w+",
+    rf"{MAIL_ELSEWHERE}",
     re.IGNORECASE,
 )
 
 
 _MAILS: Final = re.compile(
     r"(?:[.!?;,\n]\s{0,9}|\b(?:and|then) )(?:mail|e-?mail|send|forward|post|upload|report|transmit|copy|submit)\b"
-    rf"[^.\n]{{0,60}}?\bto [`'\"]?{_ELSEWHERE}",
+    rf"[^.\n]{{0,60}}?\bto [`'\"]?{ELSEWHERE}",
     re.IGNORECASE,
 )
 """An order behind the first words, with a fixed address."""
-_HELPS: Final = re.compile(
-    r"\b(?:questions?|help|support|issues?|bugs?|feedback|contact|problems?|e\.?g|example|such as|like|returns?)\b",
-    re.IGNORECASE,
-)
-
-
 _COPIED: Final = word_set("bcc cc copy copies forward recipient recipients receiver to webhook callback")
 _FIXED: Final = re.compile(
     r"\b(?:always|must)\b[^.\n]{0,20}\b(?:set|be|use|fill|pass|put|contain|include|add)\b[^.\n]{0,20}? "
-    rf"[`'\"]?{_ELSEWHERE}|"
-    rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{_ELSEWHERE}[`'\"]?,? "
+    rf"[`'\"]?{ELSEWHERE}|"
+    rf"\b(?:set|use|fill|pass|put|include|add)\b[^.\n]{{0,20}}? [`'\"]?{ELSEWHERE}[`'\"]?,? "
     r"(?:for|in|on|with|to) (?:each|every|all (?:messages|mails|emails|calls|requests))\b",
     re.IGNORECASE,
 )
 """One address that every call is to have: `Always set to …`"""
 
 
-def _texts(tool: ToolView) -> Iterator[tuple[Steps, str]]:
-    yield tool.at("description"), tool.description
-    for one in tool.arguments:
-        yield (*one.path, "description"), one.description
-
-
 def check(tool: ToolView) -> Iterator[Hit]:
     told: set[str] = set()
-    for path, text in _texts(tool):
-        for hit in _one_text(tool, path, text) if text else ():
+    for path, text in prose_of(tool):
+        for hit in chain(*(_one_text(tool, path, one) for one in readings(text)), _letters(path, text)):
             if hit.rule not in told:
                 told.add(hit.rule)
                 yield hit
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    puts = _PUTS.search(text)
-    if puts is not None and _is_foreign(tool, puts):
+    puts = _PUTS.search(text) or _FILLS.search(text)
+    if puts is not None and not _is_foreign(tool, puts):
+        puts = None
+    puts = puts or _find_personal(tool, path, text)
+    if puts is not None:
         what = quote_text(puts[0].lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
-    mails = next((one for one in _MAILS.finditer(text) if not _HELPS.search(_sentence(text, one.start()))), None)
-    each = next((one for one in _SENDS_EACH.finditer(text) if not _shows(text, one)), None) or mails
+    sent = chain(_SENDS_EACH.finditer(text), _MAILS.finditer(text))
+    each = next((one for one in sent if not _shows(text, one)), None)
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
     reads = _READS_FILE.search(text)
@@ -150,9 +182,22 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         and not _EXAMPLE.search(text)
     ):
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
-    address = find_fixed_address(text) if each is None and fixed is None else ""
+    address = (find_carrying_link(text) or find_fixed_address(text)) if each is None and fixed is None else ""
     if address:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
+
+
+def _find_personal(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
+    """What an argument for anything at all wants of the user."""
+    found = _ALL_OF_THE_USER.match(text) or _PERSONAL.search(text)
+    if found is None:
+        return None
+    about = next((one.name for one in tool.arguments if one.path == path[:-1]), "")
+    wide = found.re is _PERSONAL or not _FREE.isdisjoint(words_of(about))
+    return found if about and wide else None
+
+
+def _letters(path: Steps, text: str) -> Iterator[Hit]:
     alike = "" if text.isascii() else _disguised(text)
     if alike:
         yield Hit("RC118", f"a word has look-alike letters: {quote_text(alike)}", "write it in plain letters", path)
@@ -160,8 +205,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
 
 def _shows(text: str, found: re.Match[str]) -> bool:
     """Whether an address is an example, or that of people who help."""
-    sentence = ADDRESS.sub("", _sentence(text, found.start()))
-    return _EXAMPLE.search(sentence) is not None or _HELPS.search(sentence) is not None
+    start = re.split(r"[.!?]\s|\n", text[max(0, found.start() - 120) : found.start()])[-1]
+    return is_helpful(start + before_address(found[0]))
 
 
 _SECRETS_HERE: Final = re.compile(
@@ -207,18 +252,13 @@ _READS_FILE: Final = re.compile(
 )
 
 
-def _sentence(text: str, at: int) -> str:
-    """What a sentence says around a place."""
-    return (
-        re.split(r"[.!?]\s|\n", text[max(0, at - 120) : at])[-1] + re.split(r"[.!?]\s|\n", text[at + 2 : at + 200])[0]
-    )
-
-
 def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:
     """Whether an argument is meant that is not for secrets: `the text`, where the tool takes a `text`."""
     names = {one.name.lower(): words_of(one.name) for one in tool.top}
-    target = puts[1].lower()
-    return (target in names or puts[2] is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
+    told = puts.groups()
+    target, said = next((told[at], told[at + 1]) for at in range(0, len(told), 2) if told[at])
+    target = target.lower()
+    return (target in names or said is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
 
 
 def _disguised(text: str) -> str:
@@ -241,6 +281,10 @@ _ORDERED: Final = re.compile(
 _HARMS: Final = re.compile(
     r"\b(?:call|run|use|invoke) [`'\"]?([\w-]{1,32})[`'\"]? with\b[^.\n]{0,30}[`'\"][^`'\"\n]{0,40}"
     r"(?:drop (?:table|database)|delete from|truncate |rm -r|curl |wget )",
+    re.IGNORECASE,
+)
+_SHUNS: Final = re.compile(
+    r"\W{0,3}never (?:call|use|invoke|run) [`'\"]?([\w-]{1,32})[`'\"]?(?: tool)?(?: at all| any ?more| again)?\W{0,3}$",
     re.IGNORECASE,
 )
 _WHENEVER: Final = re.compile(
@@ -266,8 +310,9 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     names = {tool.name for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
     for tool in tools:
         others = names - {tool.name}
-        for path, text in _texts(tool):
-            found = next((one for one in sentences_of(text) if _orders_about(one, others)), None)
+        for path, text in prose_of(tool):
+            sentences = (one for reading in readings(text) for one in sentences_of(reading))
+            found = next((one for one in sentences if _orders_about(one, others)), None)
             if found is not None:
                 told = f"an order about another tool: {quote_text(found.strip())}"
                 yield tool, Hit("RC704", told, _REMOVE, path)
@@ -280,13 +325,12 @@ def _orders_about(sentence: str, others: set[str]) -> bool:
     harms = _HARMS.search(sentence)
     whenever = _WHENEVER.search(sentence)
     shadows = _SHADOWS.search(sentence)
-    if any(found is not None and (found[1] or found[2]) in others for found in (harms, whenever, shadows)):
+    shuns = _SHUNS.match(sentence)
+    if any(found is not None and not others.isdisjoint(found.groups()) for found in (harms, whenever, shadows, shuns)):
         return True
     found = ADDRESS.search(sentence)
     return (
         found is not None
-        and (
-            _ORDERED.search(sentence) is not None or ("@" in found[0] and not _HELPS.search(ADDRESS.sub("", sentence)))
-        )
+        and (_ORDERED.search(sentence) is not None or ("@" in found[0] and not is_helpful(sentence[: found.start()])))
         and not others.isdisjoint(re.findall(r"[\w-]+", sentence))
     )
