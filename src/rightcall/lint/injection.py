@@ -35,10 +35,19 @@ _PUSHES: Final = re.compile(
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every) (?:tools?|functions?)\b|\bpreferred over (?:all|any) other\b"
+    r"|\balways (?:call|use|run) (?:it|me) first\b(?! (?:to|if|when|for)\b)|\buse me (?:frequently|often|always|for every)\b"
+    r"|\bwhen should you (?:use|call) (?:me|this(?: tool)?)\? always\b"
     r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
-    r"each|any) (?:conversation|session|message|turn)\b(?! to (?:set|get|load|recall|restore|learn|read|check)\b)",
+    r"each|any) (?:conversation|session|message|turn|task|request)\b(?! to (?:set|get|load|recall|restore|learn|read|check)\b)",
     re.IGNORECASE,
 )
+_AMONG_OWN: Final = re.compile(
+    r"(?: of)?(?: the)?(?: other)?(?: tools?| functions?)? (?:of|in|on|from) this (?:server|service|plug-?in|connector)\b",
+    re.IGNORECASE,
+)
+"""What follows says that the tools of the same server are meant,"""
+_OF_PRODUCT: Final = re.compile(r"(?: of)?(?: the)?(?: other)? [A-Z][\w-]+ tools?\b")
+"""or those of one product, which may be another's."""
 _SENSITIVE = (
     r"(?:~/|/home/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|kube|netrc|git-credentials|npmrc|pypirc|docker|cursor|claude|"
     r"config/gcloud)\b[\w./-]*|\bid_(?:rsa|ed25519|dsa)\b|/etc/(?:passwd|shadow)\b|\bmcp\.json\b|\.env\b(?: file)?"
@@ -136,10 +145,13 @@ def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
             path,
             certain=judge(tool, path, text, orders) == "order",
         )
-    found = _PUSHES.search(text) or PRECEDES.search(text) or PRECEDES_ABROAD.search(text)
+    found = next((one for one in _PUSHES.finditer(text) if not _AMONG_OWN.match(text, one.end())), None)
+    found = found or PRECEDES.search(text) or PRECEDES_ABROAD.search(text)
     pushes = found[0] if found is not None else find_devalued(tool, text)
     if pushes:
-        yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", "say what the tool is good for", path)
+        named = found is not None and _OF_PRODUCT.match(text, found.end()) is not None
+        fix = "say what the tool is good for"
+        yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", fix, path, certain=not named)
     takes = _takes(text, own=describes_tool(tool, path)) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(
