@@ -35,14 +35,17 @@ _PUSHES: Final = re.compile(
     r"(?-i:[a-z]+(?:[_-][a-z0-9]+|[A-Z][a-z]+)+)"
     r"|\balways default to (?:using )?this tool for (?:any|all|every)\b"
     r"|\binstead of (?:any|all|every) (?:tools?|functions?)\b|\bpreferred over (?:all|any) other\b"
-    r"|\balways (?:call|use|run) (?:it|me) first\b(?! (?:to|if|when|for)\b)|\buse me (?:frequently|often|always|for every)\b"
+    r"|\balways (?:call|use|run) (?:it|me) first\b(?! (?:to|if|when|for)\b)"
+    r"|\buse me (?:frequently|often|always|for every)\b"
     r"|\bwhen should you (?:use|call) (?:me|this(?: tool)?)\? always\b"
     r"|\bcall(?:ed)? (?:this )?(?:tool |function )?(?:first )?(?:in|at the start of|at the beginning of) (?:every|"
-    r"each|any) (?:conversation|session|message|turn|task|request)\b(?! to (?:set|get|load|recall|restore|learn|read|check)\b)",
+    r"each|any) (?:conversation|session|message|turn|task|request)\b"
+    r"(?! to (?:set|get|load|recall|restore|learn|read|check)\b)",
     re.IGNORECASE,
 )
 _AMONG_OWN: Final = re.compile(
-    r"(?: of)?(?: the)?(?: other)?(?: tools?| functions?)? (?:of|in|on|from) this (?:server|service|plug-?in|connector)\b",
+    r"(?: of)?(?: the)?(?: other)?(?: tools?| functions?)? (?:of|in|on|from) this "
+    r"(?:server|service|plug-?in|connector)\b",
     re.IGNORECASE,
 )
 """What follows says that the tools of the same server are meant,"""
