@@ -135,6 +135,9 @@ def test_a_server_that_tells_another_list_is_found_out() -> None:
     assert rules_of(server([one, other], [other, one])) == ["RC902"]
     assert [(x.rule, x.tool) for x in lint(server([one, other], [changed, other]), Choice())] == [("RC901", "rooms")]
     assert rules_of(server([one, other], [one])) == ["RC901"]
+    asks = {**one, "inputSchema": {**schema, "properties": {"pin": {"type": "string"}}, "required": ["pin"]}}
+    told = [x.message for x in lint(server([one], [asks]), Choice())]
+    assert told == ["`inputSchema` changed between two requests: `pin` came"]
 
 
 def record(tool: str, caller: str, *repairs: dict[str, Any]) -> CallRecord:

@@ -28,7 +28,7 @@ def is_free(argument: Argument) -> bool:
 _OTHER_FORMS: Final = re.compile(
     r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
     r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
-    r"(?:or|and) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
+    r"(?:or|and(?! [\w-]+ numbers?\b)) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
     r"\beither\b[^.\n]*\bor\b|\bnamed colou?r|\bcan also be\b|\balso (?:accepts?|supports?|allowed|used)\b|"
@@ -116,6 +116,9 @@ _PATTERNS: Final = (
                     r"hyphens|underscores|dashes|lower-?case)(?: characters| letters)? only\b|"
                     r"\bmust (?:only )?(?:contain|be|"
                     r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b\d{1,3}[- ](?:characters?|chars?|digits?)[ -](?:[\w-]+ ){0,2}?hex(?:adecimal)?\b|"
+                    r"\b\d{1,3} hex(?:adecimal)? (?:digits|characters)\b|\bhex(?:adecimal)? (?:digits|characters)\b",
+                    re.IGNORECASE)),
     ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
                     r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
                     r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"

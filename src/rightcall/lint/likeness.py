@@ -350,7 +350,7 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
     long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
-    long = long or _short_for_told(name, told_of)
+    long = _with_told(long, told_of) if long is not None else _short_for_told(name, told_of)
     if long is not None:
         yield Hit(
             "RC113",
@@ -363,6 +363,15 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
 
 
 _LITTLE: Final = word_set("the that this what which with how for from number name value text string")
+
+
+def _with_told(long: str, told: Sequence[str]) -> str:
+    """The parts that are short still, as the text writes them out: `target_tmp`, of a temperature."""
+    return (
+        "_".join((None if is_word(one) else _short_for_told(one, told)) or one for one in long.split("_"))
+        if "_" in long
+        else long
+    )
 
 
 def _initial(argument: Argument, told: Sequence[str]) -> str | None:

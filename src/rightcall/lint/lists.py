@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rightcall.base.text import estimate
-from rightcall.lint.definitions import Document, ToolView
+from rightcall.lint.definitions import Document, ToolView, view_tool
 from rightcall.lint.findings import Hit, join_names, quote_text
 
 DEAR_TOOL: Final = 2_000
@@ -101,6 +101,20 @@ _OF_ARGUMENT: Final = re.compile(r"\W*(\w+)[^\n:]{0,40}:")
 """`region (optional): …`"""
 
 
+def _changed(tool: ToolView, raw: dict[str, Any]) -> str:
+    """Which arguments came, went or are needed now."""
+    before = {one.name: one.required for one in tool.top}
+    after = {one.name: one.required for one in view_tool(raw).top}
+    came, went = [name for name in after if name not in before], [name for name in before if name not in after]
+    needed = [name for name in after if after[name] and before.get(name) is False]
+    told = [
+        f"{join_names(names)} {what}"
+        for names, what in ((came, "came"), (went, "went"), (needed, "is required now"))
+        if names
+    ]
+    return f": {', '.join(told)}" if told else ""
+
+
 def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:
     """The first list beside the second."""
     if document.again is None:
@@ -110,15 +124,8 @@ def check_again(document: Document) -> Iterator[tuple[ToolView | None, Hit]]:
     for name, tool in before.items():
         if name in after and after[name] != tool.raw:
             keys = [key for key in {*tool.raw, *after[name]} if tool.raw.get(key) != after[name].get(key)]
-            yield (
-                tool,
-                Hit(
-                    "RC901",
-                    f"{join_names(sorted(map(str, keys)))} changed between two requests",
-                    "tell the same each time",
-                    (),
-                ),
-            )
+            text = f"{join_names(sorted(map(str, keys)))} changed between two requests{_changed(tool, after[name])}"
+            yield tool, Hit("RC901", text, "tell the same each time", ())
     gone, new = [name for name in before if name not in after], [name for name in after if name not in before]
     if gone or new:
         what = " and ".join(

@@ -54,6 +54,8 @@ PRECEDES: Final = re.compile(
     r"\b(?:results?|answers?|data) (?:of|from) (?:the |all )?(?:[\w-]+ )?tools (?:is|are) (?:fake|wrong|outdated|"
     r"unreliable|false)\b|"
     r"\bthis (?:tool|function|one) and (?:no|nothing|none) (?:other|else)\b|"
+    r"\bbefore\b[^.\n]{0,40}\b(?:any|an|the)?\s?other servers?\b[^.\n]{0,30}\bthis tool "
+    r"(?:has to|must|should|needs to) be (?:called|used|run)\b|"
     rf"\b(?:instead of|rather than|over|before) (?:the |any |all )?(?:other )?{_KIND}{_FOREIGN_TOOLS}|"
     r"\bthis (?:tool|function|server) (?:has|takes|gets|is given) (?:priority|precedence) over\b|"
     rf"\b(?:stop|avoid) (?:using|calling) (?:the |all |any )?other {_KIND}(?:tools?|functions?)\b|"
@@ -125,7 +127,8 @@ _HOLDS_SECRETS: Final = word_set(
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
     rf"[^.\n]{{0,40}}?{ELSEWHERE}|"
-    r"\b(?:whenever|every time|each time|when|before|after|always)\b[^.\n]{0,60}\b(?:call|run|invoke|add|copy|cc|bcc|"
+    r"\b(?:whenever|every time|each time|when|before|after|always)\b[^.\n]{0,100}\b"
+    r"(?:call|run|invoke|add|put|insert|copy|cc|bcc|"
     r"forward|change the recipient)\b(?!,? (?:address|is|format|e\.?g|such|like)\b)[^.\n]{0,60}?"
     rf"{MAIL_ELSEWHERE}",
     re.IGNORECASE,
@@ -219,7 +222,8 @@ _SECRETS_HERE: Final = re.compile(
 )
 _SECRET_NAME = r"[A-Z][A-Z0-9_]*_?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS)\b"
 _STORE = (
-    r"(?:[~$\w/]{0,30}/)?\.(?:env|aws|ssh|netrc|npmrc|pypirc|git-credentials|gnupg|kube|docker|config/gcloud)\b|"
+    r"(?:[~$\w/]{0,30}/)?\.(?:env|aws|ssh|netrc|npmrc|pypirc|git-credentials|gnupg|kube|docker|config/gcloud|"
+    r"pgpass)\b|"
     r"\b(?i:key ?chain|password (?:manager|store|safe)|credential (?:store|manager)|secret store)\b|"
     rf"\b(?i:env(?:ironment)?(?: variables?)?) [`'\"]?{_SECRET_NAME}|[$]{_SECRET_NAME}|{_SECRET_NAME}(?i: env)"
 )
@@ -228,16 +232,24 @@ _FROM_STORE: Final = re.compile(
     r"fetch|copy|"
     r"find|extract|grab|retrieve|pull) (?i:it|them|this|that|one|its value|the value|(?:the|your|an?|"
     r"their) (?:[\w'-]+ ){0,3}?"
-    r"(?:key|token|password|secret|credentials?|value|code))(?i: up)? (?i:from|in|out of|up in)"
+    r"(?:key|token|password|secret|credentials?|value|code|string|url))(?i: up)?(?:, [\w ]{1,24},)? "
+    r"(?i:from|in|out of|up in)"
     rf"\b(?:[^.\n]|\.(?=\w)){{0,50}}?(?:{_STORE})"
 )
 """An order to take a secret from where a person keeps it."""
+_BY_NAME: Final = re.compile(
+    rf"(?i:\b(?:copy|put|paste|enter|fill in|take|give|write|use)\b)[^.\n]{{0,40}}?\b{_SECRET_NAME}[`'\"]?"
+    r"(?i:[^.\n]{0,40}\b(?:here|environment|env|variables?|of the machine)\b)"
+)
+"""The secret by the name of its variable: `Copy the value of API_KEY here`"""
 _OF_STORES: Final = word_set("env dotenv environment secret secrets credential credentials keychain ssh vault config")
 
 
 def _find_store(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
     """The order, unless the tool is about such files, or says in its first words that it reads one."""
     found = _FROM_STORE.search(text)
+    if found is None and path != tool.at("description"):
+        found = _BY_NAME.search(text)
     own = path == tool.at("description") and found is not None and not text[: found.start()].strip()
     return None if own or not _OF_STORES.isdisjoint(words_of(tool.name)) else found
 
