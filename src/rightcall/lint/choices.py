@@ -461,7 +461,7 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
 def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
     if not lead and (is_example(text, start) or re.search(r"\bformat(?:ted as)? $", text[:start])):
         return []
-    if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed):
+    if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed) or _SHARED_WORD.search(listed):
         return []
     inside = text[max(0, start - 1) : start]
     if _OPEN.match(text, end) or (inside in ("[", "{") and '"' in listed):
@@ -487,6 +487,8 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     return values if sound and not said else []
 
 
+_SHARED_WORD: Final = re.compile(r",.*?\w/\w+_\w|\w/\w+_\w[^/]*,")
+"""`get/set_mode, get/set_rate`: the two share a part of the name."""
 _PAIR = 2
 _GO_ON: Final = word_set("etc more others other")
 

@@ -93,7 +93,7 @@ _EXPLAINED: Final = {
 """Short names that everybody knows, once the text has one of these words."""
 _EMPTY: Final = re.compile(
     r"(?:arg|argument|param|parameter|var|variable|val|value|thing|info|data|field)_?\d+|"
-    r"arg|foo|bar|baz|stuff|things?|whatever|xxx?|misc"
+    r"arg|foo|bar|baz|stuff|things?|whatever|xxx|misc"
 )
 """Names that no description mends: a model writes the name of the value."""
 _ANY_VALUE: Final = word_set("data value input info object obj item param content thing entity")
@@ -420,6 +420,8 @@ def _short_for_told(name: str, words: Sequence[str]) -> str | None:
         return None
     initials = "".join(word[0] for word in words[:_NEAR])
     bare = _VOWEL.search(name.rstrip("y")) is None
+    if not bare and len(name) == _OF_KIND:
+        return None  # `ex`: a word of a trade, more often than not
     told = (
         word
         for word in words[:_NEAR]

@@ -172,7 +172,7 @@ _OF_ADDRESS: Final = re.compile(r"\b(?:callback|redirect|query string|URLs?)\b",
 def _is_value(name: str, text: str) -> bool:
     """Whether a text lists the name among the values of an argument, beside where it tells of it."""
     word = re.escape(name)
-    listed = rf"[,(:\n][ \t]*(?:[-*•][ \t]+)?{word}[ \t]*[,)\n]"
+    listed = rf"[,(:|\n][ \t]*(?:[-*•][ \t]+)?{word}[ \t]*[,)|\n]"
     return len(re.findall(rf"(?<!\w){word}(?!\w)", text)) > 1 and re.search(listed, text) is not None
 
 
@@ -291,7 +291,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
                 told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
                 told = told and (is_camel or not _CAMEL.search(name))  # else a function of a library
                 told = told and not any(one.match(found.string, found.end()) for one in (_ELSEWHERE, _OF_CODE))
-                if _plain(name) not in known and told:
+                if _plain(name) not in known and told and not _is_value(name, unmarked):
                     place = place if names else path
                     names.append(name)  # one tool alone may be a piece of a list
         if names:

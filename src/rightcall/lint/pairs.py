@@ -334,7 +334,8 @@ def _leaves_out(short: str, long: str) -> bool:
 
 def _is_other(argument: Argument) -> bool:
     """Whether the text says that something else is meant than the number of the other tools."""
-    return argument.kind != "integer" and not _TOLD_OTHERWISE.isdisjoint(words_of(argument.description))
+    words = words_of(argument.description)
+    return argument.kind != "integer" and (not words or not _TOLD_OTHERWISE.isdisjoint(words))
 
 
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
