@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 import psycopg
 import pytest
@@ -217,6 +217,48 @@ def test_a_process_that_was_killed_in_a_call_leaves_one_end(url: str, start_post
         store.transact(add())
         assert ends_of(store, call) == ["interrupted"]
         assert problem(store) == ""
+
+
+def begins(store: PostgresStore, number: int) -> bool:
+    with suppress(StoreError):
+        begin(store, number)
+        return True
+    return False
+
+
+def test_a_node_that_hangs_in_a_transaction_holds_up_the_others_for_no_longer_than_its_lease(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("rightcall.record.postgres.writer._HUNG_SECONDS", 1)
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=2)) as store, psycopg.connect(url) as hung:
+        begin(store, 1)
+        with hung.pipeline():  # as a node that was stopped between two steps
+            hung.execute("SELECT scope FROM rightcall.locks FOR UPDATE")
+        wait_until(lambda: begins(store, 2), 20, "a call on another node")
+        hung.close()
+        assert "a node hung in a transaction" in caplog.text
+        assert problem(store) == ""
+
+
+def test_nodes_go_on_once_the_database_allows_writing_again(url: str) -> None:
+    database = url.rpartition("/test_")[2].partition("?")[0]
+    with closing(opened(url)) as store:
+        begin(store, 1)
+        try:
+            run(url, f"ALTER DATABASE test_{database} SET default_transaction_read_only = on")
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            run(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+            faults: list[str] = []
+            while "read-only" not in faults:
+                try:
+                    begin(store, 2)
+                except StoreError as error:
+                    faults.append(error.fault)
+        finally:
+            with psycopg.connect(url, autocommit=True, options="-c default_transaction_read_only=off") as connection:
+                reset = f"ALTER DATABASE test_{database} RESET default_transaction_read_only"
+                connection.execute(reset)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        begin(store, 3)
 
 
 def expire_leases_of_others(url: str) -> None:

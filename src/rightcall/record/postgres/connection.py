@@ -37,7 +37,11 @@ _CONNECT_SECONDS = 2
 _SETTINGS = "SET search_path = rightcall; SET lock_timeout = {lock}; SET idle_in_transaction_session_timeout = 15000"
 
 _STATES: dict[str, tuple[StoreFault, str, str]] = {
-    "25006": ("read-only", "it only allows reading", "Connect to the primary, not to a standby."),
+    "25006": (
+        "read-only",
+        "it only allows reading",
+        "Connect to the primary, with default_transaction_read_only = off.",
+    ),
     "42501": ("denied", "this role may not do that", "Grant it the rights, or name another role in the URL."),
     "53100": ("full", "its disk is full", "It continues by itself once there is space again."),
     "53300": ("unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
@@ -252,6 +256,16 @@ def is_denied(error: BaseException) -> bool:
 def _is_unprepared(error: BaseException) -> bool:
     """Whether there is no table for records of that day."""
     return getattr(error, "sqlstate", None) == "23514" and cast("psycopg.Error", error).diag.table_name == "audit"
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether somebody else held what was wanted for too long."""
+    return getattr(error, "sqlstate", None) == "55P03"
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether this session may only read."""
+    return getattr(error, "sqlstate", None) == "25006"
 
 
 def is_retried(error: BaseException) -> bool:

@@ -29,7 +29,9 @@ from rightcall.record.postgres.connection import (
     connect,
     fault_of,
     is_denied,
+    is_locked,
     is_lost,
+    is_read_only,
     is_retried,
     load_driver,
     unusable,
@@ -256,8 +258,8 @@ class Writer:
             try:
                 way(jobs)
             except Exception as error:  # whatever it is, nobody may wait for ever
-                self._give_up_transaction()
-                if is_retried(error) and attempt < _TRIES - 1:
+                self._give_up_transaction(reconnect=is_read_only(error))
+                if attempt < _TRIES - 1 and (is_retried(error) or (is_locked(error) and self._end_hung())):
                     continue
                 if way == self._together and isinstance(error, (self._errors.DataError, self._errors.IntegrityError)):
                     for job in jobs:  # one of them cannot be written; which one shows alone
@@ -277,12 +279,25 @@ class Writer:
             self._logged[error.fault] = now
             log.warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
 
-    def _give_up_transaction(self) -> None:
+    def _end_hung(self) -> bool:
+        """Whether a node was in the way that hangs inside a transaction: its session is ended, as its calls are. The
+        server's own timeout does not fire behind a pipeline, whose last message is no question."""
+        if self._connection is None:
+            return False
+        with suppress(Exception):
+            found = self._connection.execute(_END_HUNG, (_HUNG_SECONDS,)).fetchall()
+            for (pid,) in found:
+                log.warning("rightcall: a node hung in a transaction; its session %s on the server was ended", pid)
+            return bool(found)
+        return False
+
+    def _give_up_transaction(self, *, reconnect: bool = False) -> None:
+        """`reconnect`: what a session may do is settled when it begins."""
         connection, self.asked = self._connection, None
         if connection is None:
             return
         with suppress(Exception):
-            if not connection.closed and not connection.broken:
+            if not connection.closed and not connection.broken and not reconnect:
                 connection.rollback()  # also forgets prepared statements: an aborted pipeline did not make all of them
                 return
         with suppress(Exception):
@@ -538,6 +553,20 @@ _UNFINISHED = (
     " OR EXISTS (SELECT 1 FROM approvals WHERE status IN ('waiting', 'approved') AND expires_at <= %s)"
     " OR EXISTS (SELECT 1 FROM grants WHERE expires_at <= %s)"
 )
+_HUNG_SECONDS = LEASE_SECONDS
+_END_HUNG = b"""
+    WITH hung AS MATERIALIZED (
+        SELECT pid FROM pg_stat_activity AS node
+        WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+          AND state <> 'idle' AND wait_event = 'ClientRead'
+          AND state_change < clock_timestamp() - make_interval(secs => %s)
+          AND EXISTS (SELECT FROM pg_locks AS held WHERE held.pid = node.pid AND granted AND relation IS NOT NULL
+                      AND mode <> 'AccessShareLock')
+    )
+    SELECT pid FROM hung WHERE pg_terminate_backend(pid)
+"""
+"""Sessions of this role that write, and for which the server has waited longer than a lease; inside a pipeline they
+count as active."""
 _LEASES = "SELECT id, epoch FROM nodes WHERE until > clock_timestamp()"
 _OTHERS = "SELECT id, seq, hash FROM nodes WHERE id <> %s AND seq > 0 ORDER BY id"
 
