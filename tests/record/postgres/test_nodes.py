@@ -240,6 +240,23 @@ def test_a_node_that_hangs_in_a_transaction_holds_up_the_others_for_no_longer_th
         assert problem(store) == ""
 
 
+@pytest.mark.promise("A-01")
+def test_numbers_that_were_taken_before_a_crash_are_not_used_after_it(url: str) -> None:
+    with closing(opened(url)) as store:
+        begin(store, 1)
+        begin(store, 2)
+        chain = store._writer._chain
+        assert chain is not None
+        ahead = chain._numbers[-1]
+        chain._numbers[:] = [ahead + 1]  # the one before it was lost with its transaction
+        run(url, f"SELECT setval('numbers', {ahead}, false)")  # the server lost that it gave them
+        others = "datname = current_database() AND pid <> pg_backend_pid()"
+        run(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        for number in range(3, 7):
+            wait_until(lambda number=number: begins(store, number), 20, "a call after the crash")
+        assert problem(store) == ""
+
+
 def test_nodes_go_on_once_the_database_allows_writing_again(url: str) -> None:
     database = url.rpartition("/test_")[2].partition("?")[0]
     with closing(opened(url)) as store:

@@ -321,6 +321,7 @@ class Writer:
             connection.add_notice_handler(self._noticed)
             self._connection = connection
             if self._chain is not None:
+                self._chain.drop_numbers()  # a server that crashed may give them again
                 self._chores.spare_others()
         if self._chain is None:
             self._chain = join(self._connection, self._label, self._lapsed)
