@@ -74,7 +74,7 @@ _CHOOSES_ONE: Final = re.compile(
 _CLAUSE = r",? (?:which|that|where|meaning|so that) [^,;.\n]{2,80}"
 _RELATIVE: Final = re.compile(
     rf"\b(?:(?:must|has to|have to|needs to|should|can|may) be(?: set to)?(?: either)?|either|one of:?|is either) "
-    rf"({_WORD}){_CLAUSE}((?:(?:,|;)? (?:or )?{_WORD}{_CLAUSE}){{0,8}},? or {_WORD}(?:{_CLAUSE})?){_ENDED}",
+    rf"({_WORD}){_CLAUSE}((?:[,;] (?:or )?{_WORD}{_CLAUSE}){{0,8}}[,;]? or {_WORD}(?:{_CLAUSE})?){_ENDED}",
     re.IGNORECASE,
 )
 """`either keep, which adds, or replace, which removes`: each value has a clause of its own"""

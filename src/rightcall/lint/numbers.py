@@ -214,8 +214,7 @@ def _is_crossed(argument: Argument, text: str, low: float | None, high: float | 
 
 
 _OR_BETWEEN: Final = re.compile(
-    r"((?:-?\d+(?:\.\d+)?[^.;\n\d]{1,24}?(?:\.{3}|\u2026)?[^.;\n\d]{0,8}){1,12})"
-    r"\bor (?:an? )?(?:[a-z]+ ){0,3}?(?:between|from)\b",
+    r"((?:-?\d+(?:\.\d+)?(?:[^.;\n\d]|\.\.\.){1,24}){1,12})\bor (?:an? )?(?:[a-z]+ ){0,3}?(?:between|from)\b",
     re.IGNORECASE,
 )
 """`0 (off), or between 5 and 90`: what stands before is a value as well."""
