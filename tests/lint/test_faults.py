@@ -107,6 +107,7 @@ def seconds_for(text: str, kind: str = "string") -> float:
     [
         ("between 5 and 90. ", "1      , ", "integer"),
         ("must be a, which", " b or which cc", "string"),
+        ("", "set to a_b or ", "string"),
         ("one of: ", "a/b_c, ", "string"),
         ("", "'a' keeps b. ", "string"),
         ("between ", "a_b and c_d to ", "string"),

@@ -300,10 +300,12 @@ _KINDS: Final = word_set(
 _TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{0,20}}|[a-z][\w-]{{1,20}})"
 _SERVES = r"(?:for|to|if|when)"
 _NEXT = rf"(?:[,;]| and\b| or\b)(?: and| or)? (?:use |pass )?({_TOKEN}) {_SERVES}\b"
+_NEXT_ONE = _NEXT.replace(f"({_TOKEN})", _TOKEN)
+_PURPOSE = rf"(?:(?!{_NEXT_ONE})[^,;.\n]){{2,80}}"
+"""What a value is used for, up to the next one: each text is taken apart in one way."""
 _USE: Final = re.compile(
     rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^)({_TOKEN}) {_SERVES} "
-    r"[^,;.\n]{2,80}?"
-    rf"((?:{_NEXT.replace('(' + _TOKEN + ')', _TOKEN)} [^,;.\n]{{2,80}}?){{1,12}})(?=[.;\n]|$)"
+    rf"{_PURPOSE}((?:{_NEXT_ONE} {_PURPOSE}){{1,12}})(?=[.;\n]|$)"
 )
 _NEXT_USE: Final = re.compile(_NEXT)
 """`Use SMS for a text, MAIL for a letter`"""
