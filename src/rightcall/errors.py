@@ -45,6 +45,11 @@ class StoreError(RightCallError):
         self.fault: StoreFault = fault
         self.told = told or message
 
+    @property
+    def reason(self) -> str:
+        """The message where nothing was about to run, or something did: without the sentence that nothing was run."""
+        return str(self).replace(" Nothing was run.", "")
+
 
 ModelFault = Literal["unreachable", "tls", "timeout", "status", "unreadable", "empty", "too large"]
 

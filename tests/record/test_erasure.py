@@ -24,7 +24,7 @@ def written(diary: Diary, caller: str = "ada") -> int:
 
 def erased(store: Store, caller: str = "ada", before: str | None = None) -> Erased:
     found = store.look(lambda tables: find_erasable(tables, caller, before))
-    return erase(store.transact, found, caller, "ann", before)
+    return erase(store, found, caller, "ann", before)
 
 
 def texts(store: Store) -> str:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
     "remove_through": lambda tables: tables.remove_through(1),
-    "rewrite": lambda tables: tables.rewrite(1, b'{"erased":true}'),
+    "rewrite": lambda tables: tables.rewrite({1: b'{"erased":true}'}),
     "begun": lambda tables: tables.begun(2),
     "ended": lambda tables: tables.ended(1),
     "mark": lambda tables: tables.mark("all", 1),

@@ -393,7 +393,7 @@ def test_tools_whose_record_is_gone_are_kept_again(lose: str) -> None:
     if lose == "prune":
         store.transact(lambda tables: prune(tables, keep=0, by="bert"))
     else:
-        erase(store.transact, store.look(lambda tables: find_erasable(tables, "anna")), "anna", "bert")
+        erase(store, store.look(lambda tables: find_erasable(tables, "anna")), "anna", "bert")
     assert store.look(lambda tables: offered_tools(tables, offer_of().digest)) == b""
     with recording(store) as found:
         found.told(facts("look0", offer=offer_of()))

@@ -331,7 +331,7 @@ def erase_content(store: "Store", options: Namespace) -> int:
         would = f"this would remove the content of {many(found.calls, 'call')} of {escaped(options.caller)} for good."
         if not options.yes and not _agreed_to(would, "Remove it? [y/N] ", options):
             return REFUSED
-        done = erase(store.transact, found, options.caller, who(options), before)
+        done = erase(store, found, options.caller, who(options), before)
         give_space_back(store)
         forget_figures(store)
     record = {"records": done.records, "calls": done.calls, "spared": found.spared}

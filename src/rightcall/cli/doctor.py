@@ -449,7 +449,7 @@ def _write_fault(options: Namespace, url: str | None, path: str) -> str:
         with closing(made) as store:
             store.transact(Planned(lambda tables: tables.touch(), Needs))
     except StoreError as error:
-        return "" if error.fault == "locked" else str(error).replace(" Nothing was run.", "")
+        return "" if error.fault == "locked" else error.reason
     return ""
 
 

@@ -163,9 +163,8 @@ def _recording(options: Namespace, policy: Policy, workers: int) -> Recording | 
     try:
         return open_recording(policy, policy_file(options), root=options.root, backlog=Backlog(gather))
     except StoreError as error:
-        why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(
-            f"{why}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
+            f"{error.reason}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
         ) from None
 
 
@@ -240,8 +239,7 @@ def open_door(options: Namespace, store: StoreSource = None) -> Door:
     try:
         return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
     except StoreError as error:
-        why = str(error).removesuffix(" Nothing was run.")
-        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
+        raise StoreError(f"{error.reason}\n--root DIR keeps the audit elsewhere", error.fault) from None
 
 
 def say_stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None], *, again: bool = True) -> None:

@@ -387,12 +387,7 @@ def record_later(store: Store, work: Callable[[Tables], object]) -> None:
     try:
         store.later(work)
     except StoreError as error:  # closed: the next process finds the call interrupted
-        log.warning("the outcome of a call could not be recorded: %s", why_unrecorded(error))
-
-
-def why_unrecorded(error: Exception) -> str:
-    """What is wrong with the store, as it is told of a call that has run: a store says that nothing was."""
-    return str(error).replace(" Nothing was run.", "")
+        log.warning("the outcome of a call could not be recorded: %s", error.reason)
 
 
 _GIVE_UP = "Do not repeat it; tell the user."

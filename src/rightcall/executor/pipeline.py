@@ -43,7 +43,6 @@ from rightcall.executor.calls import (
     stubborn_hint,
     tell_people,
     unrecorded,
-    why_unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.messages import Content, Outcome, content, error_content, mark_as_data
@@ -428,7 +427,8 @@ class Pipeline(Struct, frozen=True, eq=False):
             record_later(self.store, work)
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is: the call has run, and its caller must be told so
-            log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, why_unrecorded(error))
+            why = error.reason if isinstance(error, StoreError) else error
+            log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, why)
             record_later(self.store, work)
             return False
         return True

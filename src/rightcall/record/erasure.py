@@ -9,7 +9,7 @@ all the same, and the `erase` record, itself in the chain, says what the emptied
 both. Records that were written before this could be done need nothing for it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import MsgspecError, Struct
@@ -23,6 +23,7 @@ from rightcall.record.tables import (
     EndBody,
     Inputs,
     NoteBody,
+    Store,
     Tables,
     encode,
     read_answer,
@@ -44,7 +45,7 @@ class Erasable(Struct, frozen=True):
     """What would be emptied."""
 
     records: tuple[int, ...] = ()
-    """Of calls, the first record of each: its end goes with it."""
+    """With the ends of calls."""
     calls: int = 0
     spared: int = 0
     """Calls that still run or wait: they keep everything until they are over."""
@@ -61,67 +62,63 @@ def find_erasable(tables: Tables, caller: str, before: str | None = None) -> Era
     """What `erase` would empty now. `before` is a moment in UTC."""
     word = encode(caller)
     records: list[int] = []
+    running: set[int] = set()
     calls = spared = 0
-    for entry in tables.entries(until=before):
-        if word not in entry.body or _emptied(entry, caller) is None:
+    for entry in tables.entries():
+        if entry.kind == "end" and entry.call in running:
+            running.remove(entry.call)
+            records += entry.call, entry.seq
+        elif word not in entry.body or (before and entry.at >= before) or _emptied(entry, caller) is None:
             continue
-        if entry.kind in CALLS and not _is_over(tables, entry):
+        elif entry.kind == "begin":
+            running.add(entry.seq)
+            calls += 1
+        elif entry.kind == "waiting" and _is_waiting(tables, entry):
             spared += 1
-            continue
-        records.append(entry.seq)
-        calls += entry.kind in CALLS
-    return Erasable(tuple(records), calls, spared)
+        else:
+            records.append(entry.seq)
+            calls += entry.kind in CALLS
+    for call in sorted(running):  # another node may have ended it, under a lower number
+        ends = [one.seq for one in tables.belonging(call) if one.kind == "end"]
+        records += [call, *ends] if ends else []
+        spared += not ends
+        calls -= not ends
+    return Erasable(tuple(sorted(records)), calls, spared)
 
 
-def erase(
-    transact: Callable[[Callable[[Tables], Erased]], Erased], found: Erasable, caller: str, by: str,
-    before: str | None = None,
-) -> Erased:  # fmt: skip
-    """In transactions that hold up nobody for long; each leaves an `erase` record of its own."""
+def erase(store: Store, found: Erasable, caller: str, by: str, before: str | None = None) -> Erased:
+    """In short transactions: what is to be written is read before them. Each leaves an `erase` record of its own."""
     records = calls = 0
     for first in range(0, len(found.records), STEP):
         some = found.records[first : first + STEP]
-        done = transact(lambda tables, some=some: _erase_some(tables, some, caller, by, before))
-        records, calls = records + done.records, calls + done.calls
+        cuts = store.look(lambda tables, some=some: list(_cuts(tables, some, caller)))
+        if cuts:
+            store.transact(lambda tables, cuts=cuts: _cut(tables, cuts, caller, by, before))
+            records += len(cuts)
+            calls += sum(entry.kind in CALLS for entry, _ in cuts)
     return Erased(records, calls)
 
 
-def _erase_some(tables: Tables, some: tuple[int, ...], caller: str, by: str, before: str | None) -> Erased:
-    sealed: dict[str, str] = {}
-    calls = 0
-    for entry in (entry for seq in some if (entry := tables.entry(seq)) is not None):
-        replacements = list(_replacements(tables, entry, caller))
-        calls += bool(replacements) and entry.kind in CALLS
-        for one, body in replacements:
-            tables.rewrite(one.seq, body)
-            sealed[str(one.seq)] = seal(one, body).hex()
-    if sealed:
-        data: dict[str, Any] = {"caller": caller, "records": sealed} | ({} if before is None else {"before": before})
-        tables.append("erase", 0, encode(NoteBody("content", by, data)))
-    return Erased(len(sealed), calls)
+def _cut(tables: Tables, cuts: list[tuple[AuditEntry, bytes]], caller: str, by: str, before: str | None) -> None:
+    tables.rewrite({entry.seq: body for entry, body in cuts})
+    sealed = {str(entry.seq): seal(entry, body).hex() for entry, body in cuts}
+    data: dict[str, Any] = {"caller": caller, "records": sealed} | ({} if before is None else {"before": before})
+    tables.append("erase", 0, encode(NoteBody("content", by, data)))
 
 
-def _replacements(tables: Tables, entry: AuditEntry, caller: str) -> Iterator[tuple[AuditEntry, bytes]]:
-    """A record and what belongs to it, each with the body that it has afterwards."""
-    body = _emptied(entry, caller)
-    if body is None:
-        return
-    yield entry, body
-    if entry.kind in CALLS:
-        for one in tables.belonging(entry.seq):
-            if one.kind == "end" and (end := _emptied_end(one)) is not None:
-                yield one, end
+def _cuts(tables: Tables, some: tuple[int, ...], caller: str) -> Iterator[tuple[AuditEntry, bytes]]:
+    """Each record with the body that it has afterwards."""
+    for entry in filter(None, map(tables.entry, some)):
+        body = _emptied_end(entry) if entry.kind == "end" else _emptied(entry, caller)
+        if body is not None:
+            yield entry, body
 
 
-def _is_over(tables: Tables, entry: AuditEntry) -> bool:
-    """Whether nothing more comes of a call."""
-    if entry.kind == "begin":
-        return any(one.kind == "end" for one in tables.belonging(entry.seq))
-    if entry.kind == "waiting":
-        name = read_call(entry.body).approval
-        approval = None if name is None else tables.approval(name)
-        return approval is None or approval.status not in ("waiting", "approved")
-    return True
+def _is_waiting(tables: Tables, entry: AuditEntry) -> bool:
+    """Whether something may still come of a call that a person was asked about."""
+    name = read_call(entry.body).approval
+    approval = None if name is None else tables.approval(name)
+    return approval is not None and approval.status in ("waiting", "approved")
 
 
 def _emptied(entry: AuditEntry, caller: str) -> bytes | None:

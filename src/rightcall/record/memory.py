@@ -2,7 +2,7 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from os import urandom
 from time import time
 from typing import TYPE_CHECKING, Any, cast
@@ -218,11 +218,10 @@ class MemoryTables:
                 self._parts.pop(entry.call, None)
         return count
 
-    def rewrite(self, seq: int, body: bytes) -> None:
-        before = self.entry(seq)
-        if before is not None:
+    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
+        for before in filter(None, map(self.entry, bodies)):
             self._undo.append((self._exchange, (before,)))
-            self._exchange(replace(before, body=body))
+            self._exchange(replace(before, body=bodies[before.seq]))
 
     def _exchange(self, entry: AuditEntry) -> None:
         self._entries[entry.seq - self._first] = entry

@@ -6,7 +6,7 @@ something is taken back (`refresh`, `catch_up`). Records, and which calls run, a
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -421,10 +421,11 @@ class SqliteTables:
             self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)
         return removed
 
-    def rewrite(self, seq: int, body: bytes) -> None:
+    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
         self.write_all()
         self._write("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
-        self._write("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
+        for seq, body in bodies.items():
+            self._write("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
 
     def pruned(self) -> tuple[int, bytes]:
         """Number and hash of the last record that was removed; (0, START) when none was."""

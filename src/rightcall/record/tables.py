@@ -6,7 +6,7 @@ what they mean together (admitting a call, answering an approval, pruning) is wr
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -421,8 +421,8 @@ class Tables(Facts, Protocol):
         """Remove all records up to this one; returns how many."""
         ...
 
-    def rewrite(self, seq: int, body: bytes) -> None:
-        """Put another body in place of a record's own, of which nothing is left. Its hash stays."""
+    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
+        """Put another body in place of each record's own, of which nothing is left. Its hash stays."""
         ...
 
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:

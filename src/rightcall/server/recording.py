@@ -742,8 +742,7 @@ class Recording:
         first, self.fault = not self.fault, error.fault
         self.failures += 1  # last: whoever sees it counted also sees why
         if first:
-            why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
-            log.error("rightcall: audit log unavailable; calls pass unrecorded: %s", escaped(why, 500))
+            log.error("rightcall: audit log unavailable; calls pass unrecorded: %s", escaped(error.reason, 500))
 
     def _give_up(self) -> None:
         with self._lock:

@@ -256,7 +256,7 @@ def same_on_server(file: Path, url: str) -> Verification:
 def erase_all(file: Path, caller: str = "teacher") -> None:
     with closing(SqliteStore(file)) as store:
         found = store.look(lambda tables: find_erasable(tables, caller))
-        assert erase(store.transact, found, caller, "ann").records
+        assert erase(store, found, caller, "ann").records
 
 
 def prune_to(keep: int) -> Callable[[Path], None]:

@@ -2,7 +2,7 @@
 a statement of its own. Readers use it, and works that say nothing beforehand of what they touch, which are done alone.
 """
 
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -319,8 +319,10 @@ class PostgresTables:
         self.gone = [name for (name,) in self._all(f"{left} AND relname ~ '^gone_[0-9]+$'")]
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
-    def rewrite(self, seq: int, body: bytes) -> None:
-        self._do("UPDATE audit SET body = %s WHERE seq = %s", body.decode(), seq)
+    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
+        rows = "unnest(%s::bigint[], %s::text[]) AS new (seq, body)"
+        texts = [body.decode() for body in bodies.values()]
+        self._do(f"UPDATE audit SET body = new.body FROM {rows} WHERE audit.seq = new.seq", list(bodies), texts)
 
     def _days(self) -> list[tuple[str, int | None, int]]:
         """Each day that is over, with its last number and how many records it has."""

@@ -277,7 +277,7 @@ class Writer:
         now = monotonic()
         if error.fault != "locked" and now >= self._logged.get(error.fault, -inf) + _LOGGED_AGAIN:
             self._logged[error.fault] = now
-            log.warning("rightcall: %s", str(error).replace(" Nothing was run.", ""))
+            log.warning("rightcall: %s", error.reason)
 
     def _end_hung(self) -> bool:
         """Whether a node was in the way that hangs inside a transaction: its session is ended, as its calls are. The
