@@ -15,9 +15,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from select import select
 from typing import Any
 from uuid import uuid4
 
@@ -237,13 +238,18 @@ class Server:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """As a power cut: nothing is finished."""
-        if self._process is not None:
-            os.kill(self._process.pid, signal.SIGSTOP)  # else it makes a child that nobody here sees
-        self._signal(signal.SIGKILL)
-        if self._process is not None:
+        """As a power cut: nothing is finished. A server refuses to start while a process of the one before lives."""
+        if self._process is None:
+            return
+        os.kill(self._process.pid, signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)  # else it makes a child that nobody here sees
+        with ExitStack() as stack:
+            watched = [stack.enter_context(open(os.pidfd_open(one))) for one in _children(self._process.pid)]
+            self._signal(signal.SIGKILL)
             self._process.wait(30)
-            self._process = None
+            for one in watched:
+                assert select([one], [], [], 30)[0], "a process of the server does not end"
+        self._process = None
 
     def _signal(self, number: int) -> None:
         if self._process is not None:
