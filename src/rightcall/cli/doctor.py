@@ -50,7 +50,7 @@ from rightcall.doctor.judgement import TOLD, Damage
 from rightcall.errors import ConfigError, RightCallError, StoreError
 from rightcall.policy.trust import folder_stop, stopped
 from rightcall.policy.types import Pause
-from rightcall.record.tables import Needs, Planned
+from rightcall.record.tables import Needs, NoteBody, Planned, Tables, encode
 
 if TYPE_CHECKING:
     from rightcall.models.endpoint import LocalServer
@@ -440,7 +440,7 @@ def _check_store(options: Namespace) -> Check:
 
 def _write_fault(options: Namespace, url: str | None, path: str) -> str:
     """Why nothing can be recorded in a store that can be read; empty where it can. It is tried as `/health/ready` does,
-    and removes nothing."""
+    and with a record that is undone: the audit may be all that has no room."""
     from rightcall.record.postgres import PostgresStore  # late: whoever asks for help needs no store
     from rightcall.record.sqlite import SqliteStore
 
@@ -448,9 +448,22 @@ def _write_fault(options: Namespace, url: str | None, path: str) -> str:
         made = PostgresStore(url) if url else SqliteStore(path, found=found_in(options) or False)
         with closing(made) as store:
             store.transact(Planned(lambda tables: tables.touch(), Needs))
+            store.transact(_write_and_undo)
     except StoreError as error:
         return "" if error.fault == "locked" else error.reason
+    except _UndoneError:
+        pass
     return ""
+
+
+class _UndoneError(Exception):
+    """Raised in a transaction, so that nothing of it stays."""
+
+
+def _write_and_undo(tables: Tables) -> None:
+    seq = tables.append("message", 0, encode(NoteBody("doctor", "", {})))
+    tables.entry(seq)  # which a server is asked for after the record
+    raise _UndoneError
 
 
 def _look_at_value(options: Namespace) -> list[Check]:
