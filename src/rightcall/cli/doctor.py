@@ -427,7 +427,8 @@ def _check_store(options: Namespace) -> Check:
             (last, _), held = store.look(lambda tables: (tables.head(), tables.paused()))
             risks: list[str] = getattr(store, "risks", list)()  # of a server
     except RightCallError as error:
-        return Check("store", "wrong", str(error), verify, "Check the audit log.")
+        told = error.reason if isinstance(error, StoreError) else str(error)
+        return Check("store", "wrong", told, verify, "Check the audit log.")
     if held is not None:
         return _paused(options, path, held)
     if fault := _write_fault(options, url, path):

@@ -18,7 +18,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from rightcall.base.secrets import Redactor
-from rightcall.cli.options import database_of, places, policy_file
+from rightcall.cli.options import database_of, places, policy_file, server_of
 from rightcall.cli.serve_log import Lines, teller
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
@@ -163,9 +163,8 @@ def _recording(options: Namespace, policy: Policy, workers: int) -> Recording | 
     try:
         return open_recording(policy, policy_file(options), root=options.root, backlog=Backlog(gather))
     except StoreError as error:
-        raise StoreError(
-            f"{error.reason}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
-        ) from None
+        elsewhere = "" if server_of(options) else "`--root DIR` stores the audit log elsewhere, "
+        raise StoreError(f"{error.reason}\n{elsewhere}`--no-audit` records nothing", error.fault) from None
 
 
 def tokens_alone(options: Namespace) -> Store | None:
@@ -239,7 +238,8 @@ def open_door(options: Namespace, store: StoreSource = None) -> Door:
     try:
         return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
     except StoreError as error:
-        raise StoreError(f"{error.reason}\n--root DIR keeps the audit elsewhere", error.fault) from None
+        elsewhere = "" if server_of(options) else "\n--root DIR keeps the audit elsewhere"
+        raise StoreError(f"{error.reason}{elsewhere}", error.fault) from None
 
 
 def say_stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None], *, again: bool = True) -> None:

@@ -116,10 +116,19 @@ def test_a_url_with_which_no_server_can_be_reached_is_refused_also_in_a_policy(
         load_policy(file)
 
 
+@pytest.mark.parametrize("wrong", ["connect_timeout=abc", "keepalives=often", "gssencmode=bogus", "service=nosuch"])
+def test_a_setting_of_a_url_that_is_wrong_is_no_outage(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGSERVICEFILE", raising=False)
+    kind, text = fault(f"postgresql://ann@127.0.0.1:1/x?{wrong}")
+    assert kind == "denied", text
+    assert "Correct " in text
+    assert "once the server is back" not in text
+
+
 def test_what_the_environment_adds_to_a_url_is_named_where_it_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "bogus")
     kind, text = fault("postgresql://ann@127.0.0.1:1/x")
-    assert (kind, "Correct PGSSLMODE" in text) == ("denied", True), text
+    assert (kind, "(PGSSLMODE and the like)" in text) == ("denied", True), text
     monkeypatch.setenv("PGPORT", "99999")
     with pytest.raises(ConfigError, match="the store's address, with PGPORT, has the port '99999'"):
         read_address("postgresql://ann@127.0.0.1/x")

@@ -59,6 +59,7 @@ _FROM_SERVER = re.compile(r"\S:  \S")
 Those in English are told apart."""
 _NO_AUTHORITY = "the file with its authority cannot be read"
 _CORRECT_AUTHORITY = "Correct sslrootcert=FILE in the URL."
+_CORRECT_SETTING = "Correct it in the URL, in the environment (PGSSLMODE and the like) or in the file of its service."
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
@@ -73,8 +74,10 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
      "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear."),
-    ("invalid sslmode value", "denied", "its sslmode is not valid",
-     "Correct PGSSLMODE in the environment, or the sslmode of its service."),
+    (' value: "', "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
+    ("for connection option", "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
+    ("bad value for", "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
+    ("definition of service", "denied", "no such service is defined", "Correct the URL, or ~/.pg_service.conf."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",
      "Raise max_connections, or run fewer nodes."),
