@@ -51,7 +51,7 @@ _NOTHING: Final = word_set(
 _KNOWN: Final = word_set(
     "id ids url uri urls sql css html xml json csv tsv pdf ssh http https dns ip tcp udp sha md md5 ts js db "
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
-    "pnr utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
+    "pnr arch utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
     "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
@@ -86,7 +86,7 @@ _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _FILES: Final = word_set("file files path folder directory document")
 _EXPLAINED: Final = {
-    "q": frozenset(("query", "search")),
+    "q": word_set("query search keyword keywords term terms text match pattern filter substring piece"),
     "qty": frozenset(("quantity", "number")),
     "expr": frozenset(("expression",)),
 }
@@ -170,7 +170,8 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
     for group in groups.values():
         for one, other in combinations(group[:80], 2):
             why = _confused(one, other)
-            if why is not None:
+            listed = tool.has_operations and one.kind != other.kind  # one value, or a list of them
+            if why is not None and not (listed and why[1].endswith("plural")):
                 rule, how = why
                 yield Hit(
                     rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
@@ -200,7 +201,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
-    if alike and (_one_meaning(left, right) or _names_the_same(one, other)):
+    if alike and ((_one_meaning(left, right) and not _say_apart(one, other)) or _names_the_same(one, other)):
         return "RC117", "mean the same"
     return None
 
@@ -211,6 +212,15 @@ _SEVERAL: Final = word_set(
 )
 """Words that tell one from several."""
 _APART: Final = _SEVERAL | word_set("id ids email object display full login handle password account numeric uuid auth")
+
+
+def _say_apart(one: Argument, other: Argument) -> bool:
+    """Whether two names, neither short for the other, have texts about two things: `Network to match` of `destination`
+    and `Queue to take, by its ID` of `target`."""
+    if min(len(one.name), len(other.name)) <= _LONG_WORD:
+        return False
+    mine, theirs = ({*words_of(side.description)} - _LITTLE - {*words_of(side.name)} for side in (one, other))
+    return len(mine) > 1 and len(theirs) > 1 and mine.isdisjoint(theirs)
 
 
 def _names_the_same(one: Argument, other: Argument) -> bool:

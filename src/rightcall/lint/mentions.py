@@ -265,7 +265,8 @@ _ELSEWHERE: Final = re.compile(
 )
 """The text says that the tool is another server's."""
 _OF_CODE: Final = re.compile(
-    r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API)s?\b"
+    r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API|"
+    r"operation|action|command|mode)s?\b"
 )
 """The text says that it is none."""
 _OWN: Final = re.compile(r"(?<=\w)[`'\"]{0,1}['’]s\b")

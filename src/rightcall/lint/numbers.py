@@ -421,6 +421,12 @@ _NOTHING: Final = re.compile(r"(?!)")
 _ON_IMAGE: Final = re.compile(r"image|picture|photo|pixel|canvas|screenshot|bitmap", re.IGNORECASE)
 _IN_GRID: Final = re.compile(r"\b(?:blocks?|tiles?|voxels?|cells?|minecraft|mobs?)\b", re.IGNORECASE)
 """A world that has a unit of its own."""
+_ON_EARTH: Final = re.compile(
+    r"\b(?:lat|lon|lng|latitude|longitude|coordinates?|locations?|places?|address|city|town|near|nearby|nearest|maps?|geo\w*|"
+    r"route|travel|trip|drive|walk|run|ride|fl(?:y|ight)|airports?|stations?|stores?|shops?|restaurants?|vehicles?|deliver\w*)\b",
+    re.IGNORECASE,
+)
+"""What a distance is measured in metres or miles of; one in a game or a graph has a unit of its own."""
 _CONVENTION: Final = {
     "ttl": re.compile(r"dns|domain|host ?name|zone|\brecords?\b|resolver", re.IGNORECASE),
     "radius": _ON_IMAGE,
@@ -502,4 +508,5 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 f"{quote_name(argument.name)} has no unit",
                 f"name the unit in the description, such as {'metres' if words[-1] in _LENGTHS else 'seconds'}",
                 argument.path,
+                certain=words[-1] not in _LENGTHS or _ON_EARTH.search(f"{spoken} {text}") is not None,
             )
