@@ -16,6 +16,7 @@ from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
 from rightcall.lint.pairs import KEY, find_mixed, find_spellings, style_of
 
@@ -170,13 +171,21 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
     for group in groups.values():
         for one, other in combinations(group[:80], 2):
             why = _confused(one, other)
-            listed = tool.has_operations and one.kind != other.kind  # one value, or a list of them
-            if why is not None and not (listed and why[1].endswith("plural")):
+            if why is not None and not (why[1].endswith("plural") and _is_list_of(one, other, tool)):
                 rule, how = why
                 yield Hit(
                     rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
                     "name the difference, or merge the two", other.path,
                 )  # fmt: skip
+
+
+def _is_list_of(one: Argument, other: Argument, tool: ToolView) -> bool:
+    """Whether one takes a value and the other a list of them, for another operation, or as the text of the tool says:
+    `file: a single file (not with files)`."""
+    if one.kind == other.kind:
+        return False
+    told = " ".join(text for name, text in documented(tool) if name in (one.name, other.name))
+    return tool.has_operations or not _SEVERAL.isdisjoint(words_of(told))
 
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:

@@ -407,7 +407,7 @@ _TOLD_UNIT: Final = re.compile(
     r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
     r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
     r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
-    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
+    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bbeats?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
