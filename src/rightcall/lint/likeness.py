@@ -567,6 +567,9 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
     mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
     alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    ends = words_of(one.name)[-1], words_of(other.name)[-1]
+    if why in _OF_MEANING and ends[0] != ends[1] and singular(ends[0]) == singular(ends[1]) and mine.isdisjoint(theirs):
+        return False  # `lookup_member`, by its number, and `search_members`
     if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
         return True  # what lists gives several, whatever its name says
     if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
@@ -715,6 +718,7 @@ def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bo
     same = {joined(argument.name) for argument in one.top} == {joined(argument.name) for argument in other.top}
     return (
         same
+        and len({" and " in text.split(".")[0] for text in texts}) == 1  # else one of them does more
         and len(begins) == len(told) == 1
         and begins == {told[0].removesuffix("s")}
         and one.name not in other.description

@@ -303,6 +303,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
                     f"names a tool that is not on the list: {join_names(names)}",
                     "name a tool that exists, or describe what is meant",
                     place,
+                    certain=not tool.has_operations,  # else it may be one of its operations
                 ),
             )
 

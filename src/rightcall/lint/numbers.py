@@ -258,8 +258,8 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
 _MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
 """`0-5, 10, or 46`"""
 _ADVISES: Final = re.compile(
-    r"\b(?:lower|higher|larger|smaller|greater|bigger|typical(?:ly)?|recommended|recommend|suggested?|usual(?:ly)?|common|"
-    r"good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    r"\b(?:(?:lower|higher|larger|smaller|greater|bigger)(?! than -?\d)|typical(?:ly)?|recommended|recommend|"
+    r"suggested?|usual(?:ly)?|common|good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
 
@@ -407,7 +407,8 @@ _TOLD_UNIT: Final = re.compile(
     r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
     r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
     r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
-    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bbeats?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
+    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bbeats?\b|\bmph\b|\bkm/h\b|\bsampling\b|"
+    r"\bbetween 0|"
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
