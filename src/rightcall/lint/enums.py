@@ -249,6 +249,8 @@ _FREE: Final = word_set(
 _ONE_OF_THESE: Final = re.compile(r"\b(?:one of:|allowed values|valid values|must be one of)", re.IGNORECASE)
 _OF_STANDARD: Final = word_set("currency currencies country countries language languages locale lang")
 """What has codes of a standard: `Currency code (EUR, USD)` may show some of them."""
+_SHOWN = 5
+"""Values of a list that may be examples."""
 _IS_CLOSED: Final = re.compile(
     r"\b(?:one of|allowed|valid|supported|supports|accepted|accepts|only|must|either|options|choices|values|or)\b",
     re.IGNORECASE,
@@ -303,7 +305,9 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
                      f"{quote_text(', '.join(values))}",
             f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
             argument.path,
-            certain=_OF_STANDARD.isdisjoint(words_of(argument.name)) or _IS_CLOSED.search(text) is not None,
+            certain=_OF_STANDARD.isdisjoint(words_of(argument.name))
+            or len(values) > _SHOWN
+            or _IS_CLOSED.search(text) is not None,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}

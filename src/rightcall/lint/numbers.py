@@ -259,7 +259,8 @@ _MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
 """`0-5, 10, or 46`"""
 _ADVISES: Final = re.compile(
     r"\b(?:(?:lower|higher|larger|smaller|greater|bigger)(?! than -?\d)|typical(?:ly)?|recommended|recommend|"
-    r"suggested?|usual(?:ly)?|common|good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    r"suggested?|usual(?:ly)?|common|good|best|"
+    r"ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
 
