@@ -74,10 +74,32 @@ def test_a_format_is_proposed_only_if_the_example_has_it(text: str, remedy: list
         ({"type": "integer", "description": "Between 1 and 9", "default": 0}, []),
         ({"type": "integer", "description": "Must be positive"}, ['add "minimum": 1']),
         ({"type": "number", "description": "Must be positive"}, ['add "minimum": 0']),
+        (
+            {"type": "integer", "description": "Must be greater than 0 and less than or equal to 9"},
+            ['add "maximum": 9, "minimum": 1'],
+        ),
     ],
 )
 def test_bounds_leave_room_for_the_values_that_the_text_tells(argument: dict[str, Any], remedy: list[str]) -> None:
     assert advice("RC304", tool("tow_barge", barges=argument)) == remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Kind of the freight: coal, sand-and-gravel, or grain", '["coal", "sand-and-gravel", "grain"]'),
+        ("Kind of the freight: coal, grain or sand", '["coal", "grain", "sand"]'),
+    ],
+)
+def test_a_word_with_hyphens_is_one_value(text: str, values: str) -> None:
+    assert advice("RC301", tool("tow_barge", freight={"type": "string", "description": text})) == [
+        f'add "enum": {values}'
+    ]
+
+
+def test_the_format_of_a_list_belongs_to_its_items() -> None:
+    barges = {"type": "array", "items": {"type": "string"}, "description": "Barge UUIDs, in their order"}
+    assert advice("RC302", tool("tow_all", tows=barges)) == ['add "format": "uuid" to `items`']
 
 
 def test_parts_of_all_of_are_to_be_merged() -> None:

@@ -4,7 +4,7 @@ Reads files (OpenAI, Anthropic, MCP, JSON lines, TOML packs), Python modules, pa
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib import import_module
 from inspect import isfunction
@@ -264,23 +264,26 @@ def _gateway(options: Namespace) -> "Document":
     enabled = [server for server in policy_of(options).servers.values() if server.enabled]
     if not enabled:
         raise ConfigError("the policy has no servers: add a table [servers.NAME]")
-    lists = {server.name: learn_twice(_of_policy(options, server.name)) for server in enabled}
-    pairs = [(name, str(raw.get("name"))) for name, (first, _, _) in lists.items() for raw in first]
+    learned = {server.name: learn_twice(_of_policy(options, server.name)) for server in enabled}
+    pairs = [(name, str(raw.get("name"))) for name, (first, _, _) in learned.items() for raw in first]
     prefixes = {server.name: server.prefix for server in enabled if server.prefix is not None}
     wires = {pair: wire for wire, pair in name_tools(pairs, prefixes).names.items()}
 
-    def listed(at: int) -> list[dict[str, Any]]:
+    def listed(lists: Iterable[tuple[str, Sequence[dict[str, Any]]]]) -> list[dict[str, Any]]:
         return [
             {**raw, "name": wires.get((name, str(raw.get("name"))), str(raw.get("name")))}
-            for name, both in lists.items() for raw in both[:2][at]
+            for name, tools in lists for raw in tools
         ]  # fmt: skip
+
+    first = listed((name, tools) for name, (tools, _, _) in learned.items())
+    again = listed((name, tools) for name, (_, tools, _) in learned.items())
 
     return Document(
         "gateway",
         "server",
-        view_tools([((number,), raw) for number, raw in enumerate(listed(0))]),
-        again=tuple(listed(1)),
-        instructions="\n\n".join(told for *_, told in lists.values() if told),
+        view_tools([((number,), raw) for number, raw in enumerate(first)]),
+        again=tuple(again),
+        instructions="\n\n".join(told for *_, told in learned.values() if told),
     )
 
 

@@ -21,8 +21,8 @@ _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}"
 _SINGLE, _DOUBLE, _BACKTICK = r"'[^'\n]{1,40}'", r"\"[^\"\n]{1,40}\"", r"`[^`\n]{1,40}`"
 QUOTED = rf"(?:{_SINGLE}|{_DOUBLE}|{_BACKTICK})"
 _NOTE = r"(?:\s?\([^()\n]{0,100}\))?"
-_OR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||\bor\b)\s*"
-_SEPARATOR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||\bor\b|\band\b)\s*"
+_OR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||(?<![\w-])or\b(?!-))\s*"
+_SEPARATOR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||(?<![\w-])(?:or|and)\b(?!-))\s*"
 
 
 def _list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
@@ -472,7 +472,11 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
         return []
     if any("(" in one for one in re.findall(QUOTED, listed)):
         return []  # `'name' or 'count(name)'`: forms
+    if _KEYED.match(text, end) or _IN_ANOTHER_CASE.match(text, end) or len(_OF_CASE.findall(text)) > 1:
+        return []
     values = _values(listed)
+    if any(value.endswith(("_", "-")) for value in values):
+        return []  # `prefix: clip_, line_`: the values begin like that
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
         return []  # of one part of the value, open, or forms
@@ -489,6 +493,11 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     return values if sound and not said else []
 
 
+_KEYED: Final = re.compile(r"\s*:\s*[\[{'\"`\d]")
+"""The last one is the key of an object: `{'size': 't3.medium', 'location': 'Bern'}`."""
+_IN_ANOTHER_CASE: Final = re.compile(rf"\s*;\s*{_WORD}(?:,\s*{_WORD}){{1,19}}\s*\(")
+"""Other values for another case: `fixed, hinge (3D); slider, wheel (2D)`."""
+_OF_CASE: Final = re.compile(r"\b(?:values|options|choices) (?:for|when|if|with)\b", re.IGNORECASE)
 _SHARED_WORD: Final = re.compile(r",.*?\w/\w+_\w|\w/\w+_\w[^/]*,")
 """`get/set_mode, get/set_rate`: the two share a part of the name."""
 _PAIR = 2

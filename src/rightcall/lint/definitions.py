@@ -18,8 +18,9 @@ from rightcall.catalog.sources import SCHEMA_KEYS
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.catalog.toml import Source, key_lines, line_of
 from rightcall.errors import ConfigError
+from rightcall.gate.repair.words import words_of
 from rightcall.hosts.install.edits import Node, NotReadable, TooDeep, read
-from rightcall.lint.findings import Steps, quote_text
+from rightcall.lint.findings import Steps, quote_text, word_set
 
 Kind = Literal["json", "jsonl", "toml", "python", "pack", "server"]
 Shape = Literal["openai", "anthropic", "mcp", "gemini", "bedrock", "bare"]
@@ -36,6 +37,8 @@ _DEEPEST_READ = 800
 """Levels of a definition, which some rules write as JSON; a file has a hundred at most."""
 _MOST_VISITS = 20_000
 TYPES: Final = frozenset(("string", "number", "integer", "boolean", "array", "object", "null"))
+_SELECTS: Final = word_set("operation action method command mode op")
+"""Last words of an argument that chooses what a tool does."""
 _DECLARATIONS: Final = frozenset(("functionDeclarations", "function_declarations"))
 _SHAPES: Final[dict[str, Shape]] = {"input_schema": "anthropic", "inputSchema": "mcp"}
 
@@ -96,6 +99,11 @@ class ToolView(Struct, frozen=True):
     def top(self) -> tuple[Argument, ...]:
         """The arguments of the tool itself."""
         return tuple(one for one in self.arguments if one.depth == 0)
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether the tool does one of several things, so that what it needs depends on which."""
+        return any(one.required and not _SELECTS.isdisjoint(words_of(one.name)[-1:]) for one in self.top)
 
     @property
     def is_strict(self) -> bool:

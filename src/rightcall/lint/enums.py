@@ -247,6 +247,14 @@ _FREE: Final = word_set(
 """What people write in their own words, whatever examples a text gives, and what points to something: `orders must be
 'paid'` is said of that."""
 _ONE_OF_THESE: Final = re.compile(r"\b(?:one of:|allowed values|valid values|must be one of)", re.IGNORECASE)
+_OF_STANDARD: Final = word_set("currency currencies country countries language languages locale lang")
+"""What has codes of a standard: `Currency code (EUR, USD)` may show some of them."""
+_SHOWN = 5
+"""Values of a list that may be examples."""
+_IS_CLOSED: Final = re.compile(
+    r"\b(?:one of|allowed|valid|supported|supports|accepted|accepts|only|must|either|options|choices|values|or)\b",
+    re.IGNORECASE,
+)
 _KEYWORD: Final = re.compile(
     r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b|"
     r"\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso (?:accepted|allowed)\b",
@@ -297,6 +305,9 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
                      f"{quote_text(', '.join(values))}",
             f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
             argument.path,
+            certain=_OF_STANDARD.isdisjoint(words_of(argument.name))
+            or len(values) > _SHOWN
+            or _IS_CLOSED.search(text) is not None,
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}

@@ -112,7 +112,7 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
 # ── files, in any language ──
 
 _STORE: Final = re.compile(
-    r"\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
+    r"(?<!\w)\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
     r"config/gh)(?![\w-]|\.(?:example|sample|template|dist)\b)|"
     r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
     r"\bclaude_desktop_config\b"

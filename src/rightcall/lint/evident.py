@@ -12,12 +12,14 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import word_set
 
-_IDS: Final = word_set("id uuid uid guid identifier name slug key path uri url file filename email username number")
+_IDS: Final = word_set(
+    "id uuid uid guid arn identifier name slug key path filepath uri url file filename email username number"
+)
 """The last word of a name that says which one is meant; the words before it say of what."""
 _PLAIN: Final = word_set(
     "name title description descr summary content contents text message body subject comment note notes caption email "
     "phone username firstname lastname fullname url uri path filename tags tag labels label address city country "
-    "street webhook zip zipcode postcode bio changelog "
+    "street filepath webhook zip zipcode postcode bio changelog "
     "language quantity id uuid uid guid ids uuids identifier identifiers hostname port lines rows password"
 )
 _SEARCHES: Final = word_set("search find query lookup list filter look match suggest discover retrieve recall")
@@ -41,7 +43,9 @@ _FORMED: Final = word_set(
 """Words whose form or meaning a name cannot tell."""
 _ABOUT: Final = word_set("the a an of in to new old own is has include including with show max min current target to")
 _OF_KIND: Final = word_set("type kind from")
-_PAGING: Final = word_set("page pagesize perpage pagenumber limit offset cursor after pagetoken nextpagetoken")
+_PAGING: Final = word_set(
+    "page pagesize perpage pagenumber limit offset cursor after pagetoken nextpagetoken nexttoken"
+)
 _MAKING: Final = word_set("create add update set edit insert")
 _READING: Final = word_set("get list read fetch search find show view retrieve")
 _PROJECTIONS: Final = word_set("properties fields columns attributes associations expand include")

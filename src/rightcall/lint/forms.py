@@ -35,7 +35,7 @@ _OTHER_FORMS: Final = re.compile(
     r"\b(?:component|portion|prefix|suffix)\b|"
     r"\b(?:or|and) (?:a |an |the )?(?:[\w-]+ ){0,3}(?:identifiers?|addresses|address)\b|"
     r"\b(?:multiple|several|various|any|different) (?:common |known )?(?:formats?|forms?|notations?)\b|"
-    r"\w, [\w ]{3,30}, or [a-z]",
+    r"\b(?:names?|slugs?|keys?|paths?|aliases) or\b|\bwith or without\b|\bpartial\b|\w, [\w ]{3,30}, or [a-z]",
     re.IGNORECASE,
 )
 """The value may have another form as well."""
@@ -268,6 +268,7 @@ def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator
     elif fitting:
         fix = f'add "format": {" or ".join(render_json(one, 20) for one in fitting)}'
         unzoned = "date-time" in fitting and not values and _ZONED.search(text) is None
+        fix += " to `items`" if argument.kind == "array" else ""
         fix += " (which needs a time zone)" if unzoned else ""
         certain = not unzoned or len(fitting) > 1 or "8601" in found  # `ISO datetime` may be a local time
         yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=certain)

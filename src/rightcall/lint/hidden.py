@@ -42,7 +42,7 @@ _MOST_LINES: Final = 8
 def check(texts: Iterable[tuple[Steps, str]]) -> Iterator[Hit]:
     for path, text in texts:
         found = "".join(HIDDEN.findall(text))
-        gap = next((one[0] for one in _GAP.finditer(text) if _is_wide(one[0])), "")
+        gap = next((one[0] for one in _GAP.finditer(text) if _is_wide(one[0]) and not _is_aligned(text, one)), "")
         if found:
             told = f"{len(found)} hidden character{'' if len(found) == 1 else 's'}{_spelt(found)}"
             yield Hit("RC701", told, "remove them", path)
@@ -57,6 +57,16 @@ def _spelt(found: str) -> str:
     if text:
         return f", which spell {quote_text(text)}"
     return f": {', '.join(dict.fromkeys(f'U+{ord(one):04X}' for one in found[:20]))[:80]}"
+
+
+def _is_aligned(text: str, gap: re.Match[str]) -> bool:
+    """Whether one line goes on below words of the line before, so that both are in sight."""
+    broken = gap[0].count("\n") == 1
+    above = text[text.rfind("\n", 0, gap.start()) + 1 : gap.start()]
+    return broken and len(gap[0].rpartition("\n")[2]) < min(len(above), _MOST_ALIGNED)
+
+
+_MOST_ALIGNED: Final = 80
 
 
 def _is_wide(gap: str) -> bool:

@@ -45,16 +45,16 @@ _PUSHES: Final = re.compile(
 )
 _AMONG_OWN: Final = re.compile(
     r"(?: of)?(?: the)?(?: other)?(?: tools?| functions?)? (?:of|in|on|from) this "
-    r"(?:server|service|plug-?in|connector)\b",
+    r"(?:MCP )?(?:server|service|plug-?in|connector)\b",
     re.IGNORECASE,
 )
 """What follows says that the tools of the same server are meant,"""
 _OF_PRODUCT: Final = re.compile(r"(?: of)?(?: the)?(?: other)? [A-Z][\w-]+ tools?\b")
 """or those of one product, which may be another's."""
 _SENSITIVE = (
-    r"(?:~/|/home/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|kube|netrc|git-credentials|npmrc|pypirc|docker|cursor|claude|"
-    r"config/gcloud)\b[\w./-]*|\bid_(?:rsa|ed25519|dsa)\b|/etc/(?:passwd|shadow)\b|\bmcp\.json\b|\.env\b(?: file)?"
-    r"|\b(?:private|ssh|api|access|secret|encryption) keys?\b|\b(?:access|auth|api|session|bearer|"
+    r"(?:~/|/home/|/root/|\$HOME/)?(?<!\w)\.(?:ssh|aws|gnupg|kube|netrc|git-credentials|npmrc|pypirc|docker|cursor|"
+    r"claude|config/gcloud)\b[\w./-]*|\bid_(?:rsa|ed25519|dsa)\b|/etc/(?:passwd|shadow)\b|\bmcp\.json\b|"
+    r"\.env\b(?: file)?|\b(?:private|ssh|api|access|secret|encryption) keys?\b|\b(?:access|auth|api|session|bearer|"
     r"refresh) tokens?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b|\bkeychain\b|\benvironment variables\b|"
     r"\bcredit card\b|\bseed phrase\b"
     r"|\b(?:conversation|chat|message) (?:history|log)\b|\bsystem prompt\b|\bprevious messages\b|\b(?:full|entire|"
@@ -66,7 +66,7 @@ _TAKES: Final = re.compile(
     re.IGNORECASE,
 )
 _STRONG: Final = re.compile(
-    r"(?:~/|/home/\w+/|/root/|\$HOME/)?\.(?:ssh|aws|gnupg|netrc|git-credentials)/?[\w./-]*|\bid_(?:rsa|ed25519)\b|"
+    r"(?:~/|/home/\w+/|/root/|\$HOME/)?(?<!\w)\.(?:ssh|aws|gnupg|netrc|git-credentials)/?[\w./-]*|\bid_(?:rsa|ed25519)\b|"
     r"/etc/(?:passwd|shadow)\b|\.(?:cursor|claude)/[\w./-]*|\bmcp\.json\b",
     re.IGNORECASE,
 )
@@ -113,7 +113,8 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
                 told |= {hit.rule} if hit.certain else set()
                 yield hit
     yield from markup.check(tool, path, text)
-    yield from encoded.check(path, text)
+    if path[:1] != ("icons",):  # pictures, which no model is shown
+        yield from encoded.check(path, text)
 
 
 def _secrets(tool: ToolView) -> Iterator[Hit]:

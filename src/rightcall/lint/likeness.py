@@ -16,6 +16,7 @@ from rightcall.base.letters import has_unseen, skeleton, suspicions
 from rightcall.gate.repair.names import affix, core, says_nothing, suffix
 from rightcall.gate.repair.words import is_word, joined, opposed, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
+from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, join_names, quote_name, word_set
 from rightcall.lint.pairs import KEY, find_mixed, find_spellings, style_of
 
@@ -51,7 +52,7 @@ _NOTHING: Final = word_set(
 _KNOWN: Final = word_set(
     "id ids url uri urls sql css html xml json csv tsv pdf ssh http https dns ip tcp udp sha md md5 ts js db "
     "pr prs cc bcc ttl cwd jql cql gql svg png jpg gif mp mp3 mp4 llm cli rpc k8s s3 gb mb kb tb ms px pct "
-    "pnr utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
+    "pnr arch utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
     "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
     "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
@@ -86,7 +87,7 @@ _HUNGARIAN: Final = re.compile(r"(?:str|int|bool|arr|obj|lst|sz|b|i|s|n|f|m)_?(?
 _LETTERS: Final = {"q": "query", "p": "page", "u": "url", "f": "file", "d": "date"}
 _FILES: Final = word_set("file files path folder directory document")
 _EXPLAINED: Final = {
-    "q": frozenset(("query", "search")),
+    "q": word_set("query search keyword keywords term terms text match pattern filter substring piece"),
     "qty": frozenset(("quantity", "number")),
     "expr": frozenset(("expression",)),
 }
@@ -170,12 +171,21 @@ def _siblings(tool: ToolView) -> Iterator[Hit]:
     for group in groups.values():
         for one, other in combinations(group[:80], 2):
             why = _confused(one, other)
-            if why is not None:
+            if why is not None and not (why[1].endswith("plural") and _is_list_of(one, other, tool)):
                 rule, how = why
                 yield Hit(
                     rule, f"arguments {quote_name(one.name)} and {quote_name(other.name)} {how}",
                     "name the difference, or merge the two", other.path,
                 )  # fmt: skip
+
+
+def _is_list_of(one: Argument, other: Argument, tool: ToolView) -> bool:
+    """Whether one takes a value and the other a list of them, for another operation, or as the text of the tool says:
+    `file: a single file (not with files)`."""
+    if one.kind == other.kind:
+        return False
+    told = " ".join(text for name, text in documented(tool) if name in (one.name, other.name))
+    return tool.has_operations or not _SEVERAL.isdisjoint(words_of(told))
 
 
 def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
@@ -200,7 +210,7 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
-    if alike and (_one_meaning(left, right) or _names_the_same(one, other)):
+    if alike and ((_one_meaning(left, right) and not _say_apart(one, other)) or _names_the_same(one, other)):
         return "RC117", "mean the same"
     return None
 
@@ -211,6 +221,15 @@ _SEVERAL: Final = word_set(
 )
 """Words that tell one from several."""
 _APART: Final = _SEVERAL | word_set("id ids email object display full login handle password account numeric uuid auth")
+
+
+def _say_apart(one: Argument, other: Argument) -> bool:
+    """Whether two names, neither short for the other, have texts about two things: `Network to match` of `destination`
+    and `Queue to take, by its ID` of `target`."""
+    if min(len(one.name), len(other.name)) <= _LONG_WORD:
+        return False
+    mine, theirs = ({*words_of(side.description)} - _LITTLE - {*words_of(side.name)} for side in (one, other))
+    return len(mine) > 1 and len(theirs) > 1 and mine.isdisjoint(theirs)
 
 
 def _names_the_same(one: Argument, other: Argument) -> bool:
@@ -548,6 +567,9 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
     mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
     alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    ends = words_of(one.name)[-1], words_of(other.name)[-1]
+    if why in _OF_MEANING and ends[0] != ends[1] and singular(ends[0]) == singular(ends[1]) and mine.isdisjoint(theirs):
+        return False  # `lookup_member`, by its number, and `search_members`
     if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
         return True  # what lists gives several, whatever its name says
     if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
@@ -696,6 +718,7 @@ def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bo
     same = {joined(argument.name) for argument in one.top} == {joined(argument.name) for argument in other.top}
     return (
         same
+        and len({" and " in text.split(".")[0] for text in texts}) == 1  # else one of them does more
         and len(begins) == len(told) == 1
         and begins == {told[0].removesuffix("s")}
         and one.name not in other.description

@@ -265,7 +265,8 @@ _ELSEWHERE: Final = re.compile(
 )
 """The text says that the tool is another server's."""
 _OF_CODE: Final = re.compile(
-    r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API)s?\b"
+    r"(?:[`'\"]?,? (?:and|or) [`'\"]?\w+)?[`'\"]?(?:\(\))? (?:endpoint|method|function|API|"
+    r"operation|action|command|mode)s?\b"
 )
 """The text says that it is none."""
 _OWN: Final = re.compile(r"(?<=\w)[`'\"]{0,1}['’]s\b")
@@ -302,6 +303,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
                     f"names a tool that is not on the list: {join_names(names)}",
                     "name a tool that exists, or describe what is meant",
                     place,
+                    certain=not tool.has_operations,  # else it may be one of its operations
                 ),
             )
 

@@ -258,8 +258,9 @@ def _told_bounds(argument: Argument, text: str) -> tuple[float | None, float | N
 _MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
 """`0-5, 10, or 46`"""
 _ADVISES: Final = re.compile(
-    r"\b(?:lower|higher|larger|smaller|greater|bigger|typical(?:ly)?|recommended|recommend|suggested?|usual(?:ly)?|common|"
-    r"good|best|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    r"\b(?:(?:lower|higher|larger|smaller|greater|bigger)(?! than -?\d)|typical(?:ly)?|recommended|recommend|"
+    r"suggested?|usual(?:ly)?|common|good|best|"
+    r"ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
 
@@ -407,7 +408,8 @@ _TOLD_UNIT: Final = re.compile(
     r"\bmonths?\b|\byears?\b|\b(?:kilo|centi|milli)?met(?:er|re)s?\b|"
     r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
     r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
-    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bmph\b|\bkm/h\b|\bsampling\b|\bbetween 0|"
+    r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bbeats?\b|\bmph\b|\bkm/h\b|\bsampling\b|"
+    r"\bbetween 0|"
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
 )  # fmt: skip
@@ -421,6 +423,12 @@ _NOTHING: Final = re.compile(r"(?!)")
 _ON_IMAGE: Final = re.compile(r"image|picture|photo|pixel|canvas|screenshot|bitmap", re.IGNORECASE)
 _IN_GRID: Final = re.compile(r"\b(?:blocks?|tiles?|voxels?|cells?|minecraft|mobs?)\b", re.IGNORECASE)
 """A world that has a unit of its own."""
+_ON_EARTH: Final = re.compile(
+    r"\b(?:lat|lon|lng|latitude|longitude|coordinates?|locations?|places?|address|city|town|near|nearby|nearest|maps?|geo\w*|"
+    r"route|travel|trip|drive|walk|run|ride|fl(?:y|ight)|airports?|stations?|stores?|shops?|restaurants?|vehicles?|deliver\w*)\b",
+    re.IGNORECASE,
+)
+"""What a distance is measured in metres or miles of; one in a game or a graph has a unit of its own."""
 _CONVENTION: Final = {
     "ttl": re.compile(r"dns|domain|host ?name|zone|\brecords?\b|resolver", re.IGNORECASE),
     "radius": _ON_IMAGE,
@@ -502,4 +510,5 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 f"{quote_name(argument.name)} has no unit",
                 f"name the unit in the description, such as {'metres' if words[-1] in _LENGTHS else 'seconds'}",
                 argument.path,
+                certain=words[-1] not in _LENGTHS or _ON_EARTH.search(f"{spoken} {text}") is not None,
             )

@@ -20,7 +20,7 @@ _ORDERS: Final = re.compile(
     r"existing|other|system|safety|all|your|any)\b[^.\n]{0,20}\b(?:instructions?|prompts?|guidelines)\b"
     r"|\b(?:ignore|disregard|forget|bypass)\b[^.\n]{0,30}\b(?:previous|prior|above|earlier|preceding|system|safety|"
     r"your)\b[^.\n]{0,20}\b(?:rules|messages|context|restrictions|policies)\b"
-    r"|(?P<tell>\b(?:do not|don't|never|must not|should not|without)\b(?! need\b)"
+    r"|(?P<tell>\b(?:do not|don't|never|must not|should not|without)\b(?! need\b| (?:have to )?keep asking\b)"
     r"[^.\n]{0,24}\b(?:tell|telling|inform|informing|"
     r"mention|mentioning|reveal|revealing|notify|notifying|disclose|disclosing|alert|alerting|warn|show|showing|"
     r"ask|asking|report|reporting)\b[^.\n]{0,24}\b(?:the |your )?(?:user|human|operator|person|anyone|anybody|"

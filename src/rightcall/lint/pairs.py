@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Final
 
-from rightcall.gate.repair.words import joined, opposed, same_meaning, singular, words_of
+from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
 from rightcall.lint.polarity import find_doubled
@@ -293,10 +293,15 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
             words = words_of(one.name)
             if len(words) == _USUAL and words[1] in _NUMBERS:
                 uses.setdefault((one.name, one.kind), []).append(tool)
+    shorts: dict[tuple[str, str], list[str]] = {}
+    for name, kind in uses:
+        word, number = words_of(name)
+        for short in {word, word[0] + number}:
+            shorts.setdefault((short, kind), []).append(name)
     for tool in tools if uses else ():
         own = {one.name for one in tool.top}
         for one in tool.top:
-            names = [name for name, kind in uses if kind == one.kind and _leaves_out(one.name, name)]
+            names = [name for name in shorts.get((one.name.lower(), one.kind), ()) if name != one.name]
             if not names or one.name in told or not own.isdisjoint(names) or _is_other(one):
                 continue
             if len(names) == 1 and len(uses[names[0], one.kind]) >= _USUAL:
@@ -327,15 +332,11 @@ def _limits(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolVie
 _NUMBERS: Final = word_set("id number no key code uuid")
 
 
-def _leaves_out(short: str, long: str) -> bool:
-    word, kind = words_of(long)
-    return short.lower() in (word, word[0] + kind) and short != long
-
-
 def _is_other(argument: Argument) -> bool:
-    """Whether the text says that something else is meant than the number of the other tools."""
+    """Whether no text says that the number of the other tools is meant."""
     words = words_of(argument.description)
-    return argument.kind != "integer" and (not words or not _TOLD_OTHERWISE.isdisjoint(words))
+    untold = (_NUMBERS - {"no"}).isdisjoint(words) if is_word(argument.name.lower()) else not words
+    return argument.kind != "integer" and (untold or not _TOLD_OTHERWISE.isdisjoint(words))
 
 
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:

@@ -496,6 +496,8 @@ def _told_of(tool: ToolView) -> Iterator[Hit]:
     if tool.is_strict or tool.ruled or not re.search(r"required|mandatory|optional", text):
         return
     yield from _both_needed(tool, text)
+    if tool.has_operations:
+        return
     for argument in tool.top[:60]:
         pattern = _OF_TOOL.format(re.escape(argument.name))
         found = re.search(pattern, text, re.IGNORECASE)

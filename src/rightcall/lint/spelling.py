@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rightcall.catalog.tidy import as_list
@@ -139,9 +139,25 @@ _VARIANTS: Final = tuple(tuple(pair.split("=")) for pair in _VARIANTS_TEXT.split
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     told = [_words_told(tool) for tool in tools]
     uses = Counter(word for words in told for word in words)
-    usual = {word for word, count in uses.items() if count > 1}
+    usual = _Words(word for word, count in uses.items() if count > 1)
     for tool, own in zip(tools, told, strict=True):
-        yield from ((tool, hit) for hit in _misspelt(tool, own, usual))
+        yield from ((tool, hit) for hit in _misspelt(tool, _Words(own), usual))
+
+
+class _Words:
+    """Words by their first letter and their length: only those of nearly the same length can be a slip of a word."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._groups: dict[tuple[str, int], set[str]] = {}
+        for word in words:
+            self._groups.setdefault((word[0], len(word)), set()).add(word)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._groups.get((word[0], len(word)), ())
+
+    def near(self, word: str) -> Iterator[str]:
+        lengths = (len(word) - 1, len(word), len(word) + 1)
+        return (other for length in lengths for other in self._groups.get((word[0], length), ()))
 
 
 def _words_told(tool: ToolView) -> set[str]:
@@ -149,7 +165,7 @@ def _words_told(tool: ToolView) -> set[str]:
     return {word for word in re.findall(r"[a-z]+", texts.lower()) if len(word) >= _SHORTEST}
 
 
-def _misspelt(tool: ToolView, own: set[str], usual: set[str]) -> Iterator[Hit]:
+def _misspelt(tool: ToolView, own: _Words, usual: _Words) -> Iterator[Hit]:
     places: list[tuple[str, Steps, str]] = [("the name", tool.at("name"), tool.name)]
     for one in tool.arguments:
         places.append(("argument", one.path, one.name))
@@ -167,7 +183,7 @@ def _misspelt(tool: ToolView, own: set[str], usual: set[str]) -> Iterator[Hit]:
                 break
 
 
-def _right(word: str, *told: set[str]) -> str:
+def _right(word: str, *told: _Words) -> str:
     """The word that a misspelt one is meant to be; empty where it is not misspelt."""
     if word in _WRONG:
         return _WRONG[word]
@@ -181,8 +197,8 @@ def _right(word: str, *told: set[str]) -> str:
         or not word.isascii()
     ):
         return ""
-    near = [other for words in told for other in words if other[0] == word[0] and abs(len(other) - len(word)) < 2]
-    return next((other for other in sorted(near) if _is_slip(word, other)), "")
+    near = sorted(other for words in told for other in words.near(word))
+    return next((other for other in near if _is_slip(word, other)), "")
 
 
 def _is_slip(word: str, other: str) -> bool:

@@ -333,7 +333,7 @@ def _second(tool: ToolView) -> Iterator[Hit]:
 
 _IS_FORM: Final = re.compile(
     r"\bhex\b|\bdigits?\b|\bseparated\b|\b(?:list|array) of\b|\bformat|yyyy|\biso \d|"
-    r"\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\."
+    r"\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\.|\bor [`'\"]"
 )
 
 
@@ -341,7 +341,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
     text = argument.description.strip()
     if not text:
         return
-    if _is_placeholder(text) and argument.name.lower() not in (text.lower(), text.split()[0].lower()):
+    if _is_placeholder(text) and argument.name.lower() not in words_of(text):
         yield Hit(
             "RC211",
             f"the description of {quote_name(argument.name)} is a placeholder: {quote_text(text)}",
