@@ -230,6 +230,17 @@ def test_a_folder_in_place_of_the_file_is_not_opened(database: Path) -> None:
     not_opened(database, "failed")
 
 
+def test_tables_that_are_dropped_while_in_use_are_an_empty_store(open_sqlite: OpenSqlite, database: Path) -> None:
+    store = open_sqlite()
+    store.transact(add())
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        names = other.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        for (name,) in names.fetchall():
+            other.execute(f"DROP TABLE {name}")
+        other.execute("PRAGMA user_version = 0")
+    assert "it is empty, and was not before" in refused(store, "corrupt")
+
+
 def set_version(path: Path, version: int) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version = {version}")

@@ -361,12 +361,17 @@ class Session:
         if self._identity.key_was_touched():
             self._others = -1
         if others != self._others:
-            if connection.execute("PRAGMA user_version").fetchone() != (VERSION,):
-                version_of(connection, self._path)
-                raise empty(self._path)
             # Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned.
             seq, last_hash = self._last
-            found, said = tables.catch_up(seq)
+            try:
+                found, said, version = tables.catch_up(seq)
+            except sqlite3.OperationalError:  # the tables are gone
+                if version_of(connection, self._path) == VERSION:
+                    raise
+                raise empty(self._path) from None
+            if version != VERSION:
+                version_of(connection, self._path)
+                raise empty(self._path)
             if seq and (tables.pruned()[0] < seq if found is None else found != last_hash):
                 raise replaced(self._path, seq)
             moved = self._moved(said)

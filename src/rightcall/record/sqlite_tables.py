@@ -108,7 +108,8 @@ SELECT
     (SELECT value FROM meta WHERE name = 'moved'),
     (SELECT value FROM meta WHERE name = 'paused'),
     (SELECT value FROM meta WHERE name = 'changes'),
-    (SELECT value FROM meta WHERE name = 'changed_by')
+    (SELECT value FROM meta WHERE name = 'changed_by'),
+    (SELECT user_version FROM pragma_user_version)
 FROM (SELECT max(seq) AS top FROM audit WHERE seq >= ?)
 """
 """In one statement: between two of them the other threads of the process want their turn."""
@@ -281,11 +282,11 @@ class SqliteTables:
         """The calls that this connection has begun and not ended, with their hashes. Nobody else ends them while this
         process lives; who removes records leaves one that says so."""
 
-    def catch_up(self, seq: int) -> tuple[bytes | None, str]:
+    def catch_up(self, seq: int) -> tuple[bytes | None, str, int]:
         """Another connection has written, the last record that is known being `seq`: its hash as it stands there now,
         and where the store was moved to. What calls that began or ended cannot have changed is still known. Everything
         else that is remembered changes together with a record of another kind."""
-        known, top, newest, are_calls, moved, paused, changes, by = self._do(_NEWS, (seq, seq, seq)).fetchone()
+        known, top, newest, are_calls, moved, paused, changes, by, version = self._do(_NEWS, (seq, seq, seq)).fetchone()
         kept = self._any_refused, self._definitions, self._begun
         self.refresh()
         if are_calls and known is not None and top > seq:
@@ -294,7 +295,7 @@ class SqliteTables:
             self._head = top, newest
         self._pause = (json.decode(paused, type=Pause) if paused else None,)
         self._changes = changes or 0, by or ""
-        return known, moved or ""
+        return known, moved or "", version
 
     def now(self) -> int:
         return self._clock.now()
