@@ -277,7 +277,10 @@ def test_a_keyword_in_several_arguments_is_one_claim() -> None:
         ("get_upcoming", "days_ahead", {"type": "integer"}, ["note"]),
         ("set_heating", "mode", {"type": "string", "enum": ["eco", "full"]}, ["note"]),
         ("charge_card", "amount", {"type": "number"}, ["warning"]),
-        ("search_notes", "notebook_id", {"type": "string"}, ["warning"]),
+        ("search_notes", "notebook_id", {"type": "string"}, ["note"]),
+        ("move_note", "notebook_id", {"type": "string"}, ["warning"]),
+        ("search_notes", "$skip", {"type": "integer"}, ["note"]),
+        ("search_notes", "thing2_path", {"type": "string"}, ["note"]),
         ("get_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["note"]),
         ("file_deed", "properties", {"type": "array", "items": {"type": "string"}}, ["warning"]),
     ],
@@ -382,3 +385,10 @@ def test_a_name_makes_no_link_and_no_code_of_a_report() -> None:
     text = " ".join(one["message"]["text"] for one in results)
     assert "](" not in text
     assert "{0}" not in text
+
+
+@pytest.mark.parametrize(("name", "rules"), [("call_endpoint", []), ("call_api", ["RC103"])])
+def test_a_name_says_something_where_it_names_a_thing(name: str, rules: list[str]) -> None:
+    raw = {"name": name, "description": "Sends one request to the orchard's server.", "inputSchema": {"type": "object"}}
+    found = lint(Document("t", "json", view_tools([((0,), raw)])), Choice())
+    assert [one.rule for one in found if one.rule == "RC103"] == rules

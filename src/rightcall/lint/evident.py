@@ -64,7 +64,9 @@ def is_told_elsewhere(tool: ToolView) -> bool:
 
 def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> bool:
     """Whether the words of a tool, those of its name and its text, tell what the argument is."""
-    words = [singular(word) for word in words_of(argument.name)]
+    if argument.name.startswith("$"):
+        return True  # of a query language, such as `$filter` and `$top`
+    words = [singular(word) for word in words_of(argument.name) if not word.isdigit()]
     if not words or argument.kind == "object":
         return argument.depth == 0 and _is_subject(argument, tool)
     told, letters = set(spoken), argument.name.lower().replace("_", "")
@@ -91,9 +93,9 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
 
 
 def _names_another(argument: Argument, owner: Sequence[str], spoken: Sequence[str]) -> bool:
-    """Whether it names something else that the tool needs, or a field of what it makes."""
+    """Whether it names something else that the tool needs or reads, or a field of what it makes."""
     whole = argument.kind != "array" and min(map(len, owner)) > _SHORTEST_OWNER
-    return whole and (argument.required or not _MAKING.isdisjoint(spoken[:3]))
+    return whole and (argument.required or not (_MAKING | _READING).isdisjoint(spoken[:3]))
 
 
 _SHORTEST_OWNER = 3

@@ -46,7 +46,7 @@ _LATER: Final = word_set(
 )
 _NOTHING: Final = word_set(
     "it this that tool function func fn do doit handler process action method main foo bar baz misc stuff helper util "
-    "utility thing task operation op call command api endpoint wrapper generic default untitled unnamed temp "
+    "utility thing task operation op call command api wrapper generic default untitled unnamed temp "
     "test demo sample"
 )
 _KNOWN: Final = word_set(
