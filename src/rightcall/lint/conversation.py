@@ -19,7 +19,7 @@ _WANTED = (
     r"\b(?:full|entire|whole|complete|all(?: of)? the|previous|prior|raw|verbatim) (?:conversation|chat(?! message\b)|"
     r"message history|dialog(?:ue)?|context window|messages(?: so far| of the conversation)?|user messages?)\b|"
     rf"\b(?:conversation|chat|message) (?:history|transcript|log)\b|\b(?:this|the|your|our|current) {_TALK} "
-    r"(?:so far|up to (?:now|here)|until now|to date|verbatim|in full|word for word)\b|"
+    r"(?:so far|up to (?:now|here|this (?:call|point))|until now|to date|verbatim|in full|word for word)\b|"
     r"\bsystem prompt\b|\byour (?:own |hidden |initial |original |system )+(?:prompt|instructions)\b|"
     r"\bchain[- ]of[- ]thought\b|"
     r"\byour (?:internal )?(?:reasoning|thoughts)\b[^.\n]{0,20}\b(?:verbatim|trace|process)\b|"
@@ -39,7 +39,12 @@ _WANTED = (
     r"\b(?:what|all|everything|whatever) (?:that )?(?:the |your )?other tools (?:have |had )?(?:returned|answered|said|"
     r"given|gave)\b|\b(?:your|all|any) (?:earlier|previous|prior|other|last) tool (?:results|outputs|"
     r"responses|answers)\b|"
-    r"\bmessages of (?:this|our|your) (?:conversation|chat|session)\b|"
+    r"\b(?:messages|transcript|copy) of (?:this|our|your) (?:conversation|chat|session)\b|\ball messages above\b|"
+    r"\b(?:results?|outputs?|answers?) of (?:(?:all|the|your) ){0,2}(?:previous|earlier|prior) tools\b|"
+    r"\b(?:previous|earlier|prior) tool calls and (?:their )?(?:results|outputs|answers)\b|"
+    r"\beverything (?:that )?(?:was|has been) (?:said|discussed|written) (?:with|by) the user\b|"
+    r"\b(?:text|content|copy|wording) of your (?:own )?(?:instructions|guidelines|rules)\b|"
+    r"\bsystem message (?:that )?you (?:got|have|received|were given)\b|"
     r"\binstructions (?:that |which )?you were (?:started|loaded|set up|configured|primed) with\b|"
     r"\b(?:results?|outputs?|responses?|answers?|data) (?:of|from|returned by) (?:(?:all|any|the|your) ){0,2}other "
     r"(?:tools?|servers?|tool calls)\b|"
@@ -133,7 +138,7 @@ SECRET_WORDS: Final = (
 )
 HOLDS_SECRETS: Final = word_set(
     "key keys token tokens secret secrets password passwords credential credentials auth authorization env environment "
-    "variables vars headers header cookie cookies config configuration settings login jwt bearer"
+    "variables vars headers header cookie cookies config configuration settings login jwt bearer vault"
 )
 """Words in names of arguments that are for secrets."""
 _PRIVATE: Final = re.compile(rf"\b(?!keys\b){SECRET_WORDS}", re.IGNORECASE)
@@ -141,8 +146,11 @@ _OF_OTHERS: Final = re.compile(
     r"\bother (?:[\w-]+ ){0,2}?(?:tools?|servers?|services|connectors?|plug-?ins?|integrations?|accounts|apps)\b|"
     r"\byou (?:(?:have|had|can|may|might|already|ever) ){0,2}(?:seen?|know|found|read|learn(?:ed|t)|noticed|"
     r"come across|encountered|remember|hold|have)"
-    r"(?= of\b|\s*(?:[.,;)]|$)| (?:so far|here|in|about|elsewhere|before)\b)|"
-    r"\b(?:known|visible|available) to you\b|\bin your (?:own )?(?:context|memory|environment|session|prompt)\b|"
+    r"(?= of\b|\s*(?:[.,;)]|$)| (?:so far|here|in|about|elsewhere|before|while)\b)|"
+    r"\bthe user (?:has |had )?(?:mentioned|typed|gave|given|told|shared|entered|pasted) (?:so far|"
+    r"before|earlier|in th)|"
+    r"\b(?:known|visible|available) to you\b|\bfrom (?:the|this) (?:context|conversation|chat)\b|"
+    r"\b(?:in|from) your (?:own )?(?:context|memory|environment|session|prompt)\b|"
     r"\byour (?:own )?(?:environment variables|env vars|(?:session )?cookies)\b|\bcame up (?:so far|earlier|in th)",
     re.IGNORECASE,
 )
