@@ -71,6 +71,12 @@ _CHOOSES_ONE: Final = re.compile(
     re.IGNORECASE,
 )
 """`As pdf, csv or xlsx.`, of an argument with a few values."""
+_ORDERED: Final = re.compile(
+    rf"(?:^|[.;:]\s+)(?:use|pass|give|send|write|enter|set to) ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD})"
+    r"(?=\s*(?:[.;\n]|$))",
+    re.IGNORECASE,
+)
+"""`Use raw, medium or done.`, a whole sentence, whatever the argument is called."""
 _CLAUSE = r",? (?:which|that|where|meaning|so that) [^,;.\n]{2,80}"
 _RELATIVE: Final = re.compile(
     rf"\b(?:(?:must|has to|have to|needs to|should|can|may) be(?: set to)?(?: either)?|either|one of:?|is either) "
@@ -263,6 +269,10 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
         told = [found[1], *_NEXT_RELATIVE.findall(found[2])]
         plain = not any(one.lower() in _FILLER for one in told) and not _are_things(told)
         yield told if plain and _are_values(told) and not is_example(text, found.start()) else []
+    ordered = _ORDERED.search(text) if not {*names} & (_TEXTUAL | _WRITTEN) else None
+    if ordered is not None:
+        values = _checked(text, ordered.start(1), ordered.end(1), ordered[1])
+        yield values if not _are_things(values) else []
     known = _KNOWN.search(text)
     if known is not None and not is_example(text, known.start(1)):
         yield _checked(text, known.start(1), known.end(1), known[1])
@@ -282,6 +292,8 @@ _TEXTUAL: Final = word_set(
     "photo picture video audio document email address id link"
 )
 """Words in names of values that nobody can list."""
+_WRITTEN: Final = word_set("expression formula script template pattern html markdown css format regex date time day")
+"""Words in names of values that a list of words only helps to write."""
 _SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 

@@ -113,8 +113,8 @@ def find_handed_file(tool: ToolView, path: Steps, text: str) -> str:
 
 _STORE: Final = re.compile(
     r"(?<!\w)\.(?:ssh|aws|gnupg|netrc|kube|docker|git-credentials|npmrc|pypirc|env|bash_history|zsh_history|"
-    r"config/gh)(?![\w-]|\.(?:example|sample|template|dist)\b)|"
-    r"\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
+    r"bashrc|zshrc|bash_profile|gitconfig|config/gh)(?![\w-]|\.(?:example|sample|template|dist)\b)|"
+    r"\bdot-?files\b|\bid_(?:rsa|ed25519)\b|/etc/(?:passwd|shadow)\b|/proc/self/environ\b|\bprintenv\b|\bmcp\.json\b|"
     r"\bclaude_desktop_config\b"
 )
 _OF_STORES: Final = word_set(
@@ -122,7 +122,7 @@ _OF_STORES: Final = word_set(
     "configuration profile profiles docker git gpg file files path paths read mcp deploy log logs upload scan vault"
 )
 _STOPS: Final = re.compile(r"[.!?]\s|[。！？]|\n")
-_TELLS_ITSELF: Final = re.compile(r"\W{0,3}(?!Lies\b)[A-Z]?[a-z]+s\b")
+_TELLS_ITSELF: Final = re.compile(r"\W{0,3}(?!(?:Lies|Contents|Lines|Values|Bytes)\b)[A-Z]?[a-z]+s\b")
 """A sentence in the third person."""
 _PLACES: Final = re.compile(
     r"\b(?:argument|parameter|field|parameter|feld|champ|paramètre|argomento|parámetro|parâmetro)\b|参数|參數|字段|"
@@ -131,7 +131,7 @@ _PLACES: Final = re.compile(
     re.IGNORECASE,
 )
 _HERE_ALONE: Final = re.compile(r"\b(?:here|hier|ici|aquí|qui|aqui)\b|这里|這裡|ここ|сюда|здесь", re.IGNORECASE)
-_FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\btext of\b", re.IGNORECASE)
+_FIRST: Final = re.compile(r"\bcontents?\b|\bfirst\b|\b(?:text|output) of\b", re.IGNORECASE)
 
 
 _SECRETS_ABROAD: Final = re.compile(

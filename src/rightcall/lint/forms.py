@@ -62,6 +62,10 @@ _FORMATS: Final = (
                          r"\be-?mail address(?:es)? (?:in|of) the form\b|\bRFC[- ]?5322\b", re.IGNORECASE)),
     ("uri", re.compile(r"\b(?:must be|has to be|needs to be) (?:a |an )?(?:valid |full |absolute |complete |"
                        r"public |https? )*UR[LI]\b(?![- ]?(?:en|de)coded)|"
+                       r"\b(?:(?:must|has to|have to|needs to|is to) be (?:an? |the )?(?:(?:valid|full|absolute|"
+                       r"complete|public|direct|secure|plain) ){0,3}|(?:full|absolute|complete) (?:public )?)"
+                       r"(?:https? (?:web )?|web )(?:link|address)\b|\b(?:link|address)(?: that)? "
+                       r"(?:must (?:start|begin)|(?:start|begin)(?:s|ing)) with [`'\"]?https?\b|"
                        r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
                        r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\b(?:starting|beginning) with [`'\"]?https?://|"

@@ -538,8 +538,9 @@ def _duplicates(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     found: dict[tuple[str, bool], list[tuple[ToolView, ToolView]]] = {}
     named = [tool for tool in tools if tool.name][:_MOST_PAIRS]
+    told = _told_alike(named)
     for one, other in combinations(named, 2):
-        why = resemblance(one.name, other.name) or _overlap(one, other)
+        why = resemblance(one.name, other.name) or _overlap(one, other) or told.get((one.number, other.number))
         if why is not None and not (why not in _OF_STYLE and _tells_apart(one, other, why)):
             found.setdefault((why, why in _OF_STYLE or _take_alike(one, other, why)), []).append((one, other))
     remedy = "name the difference, or make one tool of both"
@@ -724,6 +725,60 @@ def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bo
         and one.name not in other.description
         and other.name not in one.description
     )
+
+
+_READS: Final = word_set("get gets fetch fetches retrieve retrieves obtain obtains read reads see find finds search "
+                         "searches list lists look looks return returns query queries")  # fmt: skip
+_CHECKS: Final = word_set("check checks")
+_OF_STATE: Final = word_set("status state level availability balance progress health current latest")
+"""What can be checked by reading it. To check an address is to judge it."""
+_JOINS: Final = word_set("the a an s of on in for its their this that by with and to up")
+_LEAST_TOLD = 3
+"""Words behind the verb that two descriptions must share."""
+_Gist = tuple[str, tuple[str, ...]]
+"""The verb that a description begins with, and the words behind it that tell something."""
+
+
+def _told_alike(tools: Sequence[ToolView]) -> dict[tuple[int, int], str]:
+    """Pairs with the same arguments whose descriptions have the same words: behind two verbs that read, or under two
+    forms of one name. What is copied whole is a finding of its own."""
+    groups: dict[object, list[tuple[ToolView, _Gist]]] = {}
+    for tool in tools:
+        verb, *rest = words_of(tool.description[:400]) or ("",)
+        gist = tuple(word for word in rest if word not in _JOINS)
+        if len(gist) >= _LEAST_TOLD - 1:
+            takes = sorted((one.name, one.kind, one.required) for one in tool.top)
+            groups.setdefault((str(takes), *sorted(map(_uninflected, gist))), []).append((tool, (verb, gist)))
+    found: dict[tuple[int, int], str] = {}
+    for group in groups.values():
+        for (one, mine), (other, theirs) in combinations(group, 2):
+            same = mine[0] == theirs[0] or _uninflected(mine[0]) == _uninflected(theirs[0])
+            if one.description == other.description or opposed(one.name, other.name):
+                continue
+            if same and [*map(_stem, words_of(one.name))] == [*map(_stem, words_of(other.name))]:
+                found[one.number, other.number] = "differ only in the form of a word"
+            elif not same and mine[1] == theirs[1] and len(mine[1]) >= _LEAST_TOLD and _read(mine) and _read(theirs):
+                found[one.number, other.number] = "do the same by their descriptions"
+    return found
+
+
+def _read(gist: _Gist) -> bool:
+    verb, words = gist
+    return verb in _READS or (verb in _CHECKS and not _OF_STATE.isdisjoint(words))
+
+
+def _uninflected(word: str) -> str:
+    """`baking`, `baked` and `bakes` as `bak`, `scanning` as `scan`."""
+    return _undoubled(re.sub(r"(?<=\w{3})(?:ing|ed|es|e|s)$", "", word))
+
+
+def _stem(word: str) -> str:
+    """`mixer` and `mixing` as `mix`."""
+    return _undoubled(re.sub(r"(?<=\w{3})(?:er|or)$", "", _uninflected(word)))
+
+
+def _undoubled(stem: str) -> str:
+    return re.sub(r"(\w)\1$", r"\1", stem)
 
 
 def _styles(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations
 from typing import Final
 
 from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
 from rightcall.lint.polarity import find_doubled
+from rightcall.lint.samples import shown_texts
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
@@ -122,6 +123,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
     yield from _left_out(tools[:_MOST_TOOLS], told)
     yield from _limits(tools[:_MOST_TOOLS], told)
+    yield from _shown_alike(tools[:_MOST_TOOLS], told)
     yield from _change_alike(tools[:_MOST_TOOLS])
 
 
@@ -329,6 +331,85 @@ def _limits(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolVie
             yield tool, _other_name(tool, bare.name, "limit", users[0])
 
 
+def _shown_alike(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`parcel_no`, `The crate to weigh, e.g. CR-2041`, where two other tools show the same value for a `crate_id`; or
+    `since_dt`, `Opening day`, where they have a `start_date`, `Opening day to list`."""
+    shown: dict[tuple[str, str], dict[str, list[tuple[Argument, ToolView]]]] = {}
+    for tool in tools:
+        for one in tool.top:
+            for value in {*shown_texts(one, one.description[:400])} if one.kind in ("string", "integer") else ():
+                if len(value) >= _SPECIFIC and any(map(str.isdigit, value)):
+                    shown.setdefault((one.kind, value), {}).setdefault(one.name, []).append((one, tool))
+    for names in shown.values():
+        for name, usual in permutations([*names][:_MOST_SIBLINGS], 2):
+            few, many = names[name], names[usual]
+            if name in told or joined(name) == joined(usual) or len(many) < _USUAL * len(few):
+                continue
+            (mine, tool), (theirs, other) = few[0], many[0]
+            if any(one.name == usual for _, side in few for one in side.top):
+                continue  # one tool has both: they are two things
+            if _one_form(mine, theirs) and (_one_span(mine, theirs) or _one_noun(mine, theirs)):
+                told.add(name)
+                yield tool, _other_name(tool, name, usual, other)
+
+
+_SPECIFIC = 4
+"""Characters of a value that is no example of many things."""
+
+
+def _one_form(one: Argument, other: Argument) -> bool:
+    forms = ("pattern", "format", "enum")
+    mine, theirs = ({key: side.schema[key] for key in forms if key in side.schema} for side in (one, other))
+    return mine == theirs or not mine or not theirs
+
+
+_DAYS: Final = word_set("date day dt datetime time ts timestamp on at")
+_FIRST: Final = word_set("start from since begin first after")
+_LAST: Final = word_set("end to until till thru through last before")
+
+
+def _one_span(one: Argument, other: Argument) -> bool:
+    """Whether both names say that a span begins, or that it ends, and the one text says no more than the other."""
+    mine, theirs = ({*words_of(side.name)} - _DAYS for side in (one, other))
+    sides = (_FIRST, _LAST)
+    if not any(mine and theirs and mine <= side and theirs <= side for side in sides):
+        return False
+    less, more = ([word for word in words_of(_head(side)) if word not in _SMALL] for side in (one, other))
+    return len(less) > 1 and more[: len(less)] == less
+
+
+def _head(argument: Argument) -> str:
+    return re.split(r"[,.;:(\n]", argument.description[:120])[0]
+
+
+_PEOPLE: Final = word_set("user person employee member customer client contact guest patient agent account staff team")
+"""Who has roles that other names tell: `owner_id`."""
+_ROLES: Final = frozenset(chain.from_iterable(_SIDES)) | word_set(
+    "original origin previous next other linked related replacement replaced duplicate base main root dependency "
+    "blocker blocking depends epic thread merged alternative backup copy clone current default final reply "
+    "return departure arrival"
+)
+_LEADS = (
+    r"\W*(?:(?:the|an?|one|existing|unique) ){{0,3}}(?:(?:id|identifier|number|code|key|reference) (?:of|for) "
+    r"(?:the |an? )?)?{0}s?(?: (?:id|identifier|number|code|key|reference))?"
+    r"(?=\s*(?:[,.;:(]|$)| (?:to|the|this|that|which|whose|of|in|on|for|by|as|from|with|an?|it|is|you)\b)"
+)
+
+
+def _one_noun(one: Argument, other: Argument) -> bool:
+    """Whether both texts begin with the noun of the usual name, and the other name is a noun, too, or another kind of
+    number of it."""
+    (*mine, number), (*theirs, kind) = words_of(one.name) or ("",), words_of(other.name) or ("",)
+    if number not in _NUMBERS | _REFERS or kind not in _NUMBERS | _REFERS or len(mine) != 1 or len(theirs) != 1:
+        return False
+    noun = theirs[0]
+    if mine[0] != noun and (mine[0] in _ROLES or (noun in _PEOPLE and not same_meaning(mine[0], noun))):
+        return False
+    leads = re.compile(_LEADS.format(re.escape(noun)), re.IGNORECASE)
+    return all(leads.match(side.description[:120]) for side in (one, other))
+
+
+_REFERS: Final = word_set("ref reference num nr identifier")
 _NUMBERS: Final = word_set("id number no key code uuid")
 
 

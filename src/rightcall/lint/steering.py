@@ -10,6 +10,7 @@ from typing import Final
 
 from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
+from rightcall.lint.conversation import HOLDS_SECRETS, SECRET_WORDS, find_secrets_asked
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.elsewhere import ADDRESS, ELSEWHERE, MAIL_ELSEWHERE, before_address, find_carrying_link, is_helpful
 from rightcall.lint.errands import find_fixed_address, sentences_of
@@ -76,29 +77,21 @@ PRECEDES: Final = re.compile(
 )
 # ── secrets into an argument ──
 
-_SECRET_WORDS = (
-    r"(?:environment variables|env(?:ironment)? vars|(?:api|private|access|secret|ssh) keys?|passwords?|passphrases?|"
-    r"(?:access|auth|session|bearer) tokens?|(?:all|any|every|the user's|your) (?:\w+ )?tokens|credentials|cookies|"
-    r"(?:credit )?card numbers?|(?:security|one-time|verification) (?:codes?|passwords?|pins?)|OTPs?|social security "
-    r"numbers?|(?:api |secret )?(?:keys|secrets)|saved logins|(?-i:[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD)))\b"
-    r"(?! (?:hints?|polic(?:y|ies)|resets?|fields?|names?|ids?)\b)"
-)
-
 _PUTS: Final = re.compile(
     r"(?:^|[.!?:;,\n]\s{0,9}|\b(?:please|must|then|also|always|and|should|to) )"
     r"(?:put|pass|include|add|append|copy|insert|send|write|place|attach|paste|supply|embed|hand over|give|"
     r"reveal)\b[^.\n]{0,80}\b"
-    rf"{_SECRET_WORDS}[^.\n]{{0,40}}?\b(?:in|into|as|to|"
+    rf"{SECRET_WORDS}[^.\n]{{0,40}}?\b(?:in|into|as|to|"
     r"via|with) "
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
 )
 _FILLS: Final = re.compile(
     r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
-    rf"{_SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
+    rf"{SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
     rf"has to|"
-    rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{_SECRET_WORDS}|"
-    rf"\b{_SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
+    rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{SECRET_WORDS}|"
+    rf"\b{SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
     r"( argument| parameter| field)?",
     re.IGNORECASE,
 )
@@ -108,7 +101,7 @@ _FREE: Final = word_set(
 )
 """Arguments for anything at all."""
 _ALL_OF_THE_USER: Final = re.compile(
-    rf"\W{{0,3}}(?:the )?(?:user's|your|their|person's) {_SECRET_WORDS}|"
+    rf"\W{{0,3}}(?:the )?(?:user's|your|their|person's) {SECRET_WORDS}|"
     r"\W{0,3}(?:everything|whatever is|all|the text|the content) (?:in|on) (?:the |their )?(?:user's )?clipboard|"
     r"\W{0,3}(?:the )?(?:names?|e-?mail addresses|phone numbers)(?: and [\w-]+(?: \w+)?)? of (?:all|"
     r"every) (?:\w+ )?contacts?\b",
@@ -118,12 +111,6 @@ _DETAIL = r"\b(?:names?|e-?mail(?: address)?|address|phone(?: number)?|location|
 _PERSONAL: Final = re.compile(
     rf"{_DETAIL}[^.\n]{{0,40}}?{_DETAIL}[^.\n]{{0,80}}?\bas far as you (?:know|can)\b", re.IGNORECASE
 )
-_HOLDS_SECRETS: Final = word_set(
-    "key keys token tokens secret secrets password passwords credential credentials auth authorization env environment "
-    "variables vars headers header cookie cookies config configuration settings login"
-)
-
-
 _SENDS_EACH: Final = re.compile(
     r"\b(?:after|before|with|on|for) (?:each|every)\b[^.\n]{0,30}\b(?:forward|send|copy|post|upload|mail|email)\b"
     rf"[^.\n]{{0,40}}?{ELSEWHERE}|"
@@ -173,11 +160,10 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     each = next((one for one in sent if not _shows(text, one)), None)
     if each is not None:
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
-    reads = _READS_FILE.search(text)
-    here = _SECRETS_HERE.search(text) if path[-2:-1] and _HOLDS_SECRETS.isdisjoint(words_of(str(path[-2]))) else None
-    wants = reads or (here if path != tool.at("description") else None) or _find_store(tool, path, text)
-    if wants is not None:
-        what = quote_text(wants[0].lstrip(".!?:;, "))
+    reads = _READS_FILE.search(text) or _find_store(tool, path, text)
+    wants = reads[0] if reads is not None else find_secrets_asked(tool, path, text)
+    if wants:
+        what = quote_text(wants.lstrip(".!?:;, "))
         yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
     if (
@@ -214,12 +200,6 @@ def _shows(text: str, found: re.Match[str]) -> bool:
     return is_helpful(start + before_address(found[0]))
 
 
-_SECRETS_HERE: Final = re.compile(
-    r"\b(?:write|put|enter|include|paste|give|copy)\b[^.\n]{0,30}\b(?:user's|their|your|any|"
-    r"all)\b[^.\n]{0,20}\b(?:api keys?|"
-    r"passwords?|tokens?|secrets?|credentials|card numbers?)\b[^.\n]{0,20}\b(?:here|(?:if|that) you (?:know|have))\b",
-    re.IGNORECASE,
-)
 _SECRET_NAME = r"[A-Z][A-Z0-9_]*_?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD|CREDENTIALS)\b"
 _STORE = (
     r"(?:[~$\w/]{0,30}/)?\.(?:env|aws|ssh|netrc|npmrc|pypirc|git-credentials|gnupg|kube|docker|config/gcloud|"
@@ -272,7 +252,7 @@ def _is_foreign(tool: ToolView, puts: re.Match[str]) -> bool:
     told = puts.groups()
     target, said = next((told[at], told[at + 1]) for at in range(0, len(told), 2) if told[at])
     target = target.lower()
-    return (target in names or said is not None) and _HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
+    return (target in names or said is not None) and HOLDS_SECRETS.isdisjoint(names.get(target, (target,)))
 
 
 def _disguised(text: str) -> str:
