@@ -89,8 +89,8 @@ class Load:
 
 
 def judge(samples: list[Sample]) -> list[str]:
-    """What grew between the middle third and the last one. Each is judged by what is in its middle: memory that is taken
-    in steps, now and then, is no growth."""
+    """What grew between the middle third and the last one, each judged by the sample in its middle: memory that is
+    taken in steps, now and then, is no growth."""
     third = max(1, len(samples) // 3)
     early, last = _usual(samples[third:-third] or samples), _usual(samples[-third:])
     grown: list[str] = []
