@@ -318,11 +318,11 @@ class PostgresTables:
         off here: removing a large file takes the server a while, and nobody is to wait for it."""
         self.flush()
         removed = 0
-        for day, last, count in self._days():
+        for day, last in self._days():
             if last is not None and last <= seq:
+                removed += self._count(partition(day))
                 self._do(f"ALTER TABLE audit DETACH PARTITION {partition(day)}")
                 self._do(f"ALTER TABLE {partition(day)} RENAME TO gone_{last}")
-                removed += count
         left = "SELECT relname FROM pg_class WHERE relnamespace = 'rightcall'::regnamespace AND relkind = 'r'"
         self.gone = [name for (name,) in self._all(f"{left} AND relname ~ '^gone_[0-9]+$'")]
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
@@ -330,20 +330,20 @@ class PostgresTables:
     def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
         return [seq for (seq,) in self._do(*rewriting(entries)).fetchall()]
 
-    def _days(self) -> list[tuple[str, int | None, int]]:
-        """Each day that is over, with its last number and how many records it has."""
+    def _days(self) -> list[tuple[str, int | None]]:
+        """Each day that is over, with its last number."""
         today = self._clock.wall()[:10]
         names = (
             "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
             " WHERE i.inhparent = 'audit'::regclass"
         )
-        found: list[tuple[str, int | None, int]] = []
+        found: list[tuple[str, int | None]] = []
         for (name,) in self._all(f"{names} ORDER BY c.relname"):
             digits = str(name).removeprefix("audit_")
             day = f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
             if day < today:
                 (last,) = self._one(f"SELECT max(seq) FROM {partition(day)}")
-                found.append((day, last, self._count(name)))
+                found.append((day, last))
         return found
 
     def _count(self, table: str) -> int:
