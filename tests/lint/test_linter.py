@@ -304,18 +304,16 @@ def test_an_argument_that_its_tool_explains_needs_no_description(
 TEXTUAL: dict[str, Any] = {"type": "string"}
 
 
-def test_with_many_arguments_the_plain_ones_are_to_be_described_too() -> None:
-    names = ["name", "title", "description", "content", "message", "subject", "email", "phone", "url"]
+def test_however_many_plain_arguments_a_tool_has_they_need_no_description() -> None:
+    names = ["name", "title", "description", "content", "message", "subject", "email", "first_name", "url", "sql"]
+    part: dict[str, Any] = {name: {"type": "string"} for name in names}
     raw: dict[str, Any] = {
         "name": "create_card",
-        "description": "Makes a new card.",
-        "inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in names}},
+        "description": "Makes a new card, with its trimming or without.",
+        "inputSchema": {"type": "object", "properties": {**part, "trimmed": {"type": "boolean"}}},
     }
-    for most, level in ((8, "note"), (9, "warning")):
-        part = {name: {"type": "string"} for name in names[:most]}
-        whole = {**raw, "inputSchema": {"type": "object", "properties": part}}
-        found = lint(Document("t", "json", view_tools([((0,), whole)])), Choice(notes=True))
-        assert [severity_of(one) for one in found if one.rule == "RC204"] == [level]
+    found = lint(Document("t", "json", view_tools([((0,), raw)])), Choice(notes=True))
+    assert [severity_of(one) for one in found if one.rule == "RC204"] == ["note"]
 
 
 @pytest.mark.parametrize(

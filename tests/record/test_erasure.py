@@ -1,15 +1,20 @@
 """Erasing what a caller wrote: it is gone, the records of it are not, and the chain is whole."""
 
 import sqlite3
+import tracemalloc
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import json
 
+from rightcall.record import erasure
 from rightcall.record.calls import CallFilter, find_calls
 from rightcall.record.erasure import Erased, erase, find_erasable
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AnswerBody, CallBody, NoteBody, Store, encode
+from rightcall.record.tables import AnswerBody, CallBody, NoteBody, Store, Tables, encode
 from rightcall.record.verify import heads_of, newest_fit, prune, verify_audit
 from support.stores import KINDS, Diary, add, approval, opened, records, tamper
 
@@ -144,3 +149,61 @@ def test_heads_that_were_kept_show_a_cut_after_the_last_anchor(kind: str, tmp_pa
         assert "not the one of the heads file" in diary.store.look(lambda t: verify_audit(t, heads=other)).problem
         diary.store.transact(lambda tables: prune(tables, keep=0, by="ann"))
         assert "can no longer be compared" in diary.store.look(lambda t: verify_audit(t, heads=heads)).problem
+
+
+class Broken(Exception):
+    """Of a store that fails once."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_erasure_that_stops_halfway_goes_on_with_the_next(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "STEP", 3)
+    with opened(kind, tmp_path) as diary:
+        calls = [diary.begin("ada", reason=SECRET) for _ in range(4)]
+        for call in calls:  # each end is far from its beginning
+            diary.end(call, summary=SECRET)
+        found = diary.store.look(lambda tables: find_erasable(tables, "ada"))
+        transact, tries = diary.store.transact, iter(range(9))
+
+        def breaks(work: Callable[[Tables], Any]) -> Any:
+            if next(tries) == 1:
+                raise Broken
+            return transact(work)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(diary.store, "transact", breaks)
+            with pytest.raises(Broken):
+                erase(diary.store, found, "ada", "ann")
+        assert SECRET in texts(diary.store)
+        assert erased(diary.store).records == 5
+        assert SECRET not in texts(diary.store)
+        assert diary.store.look(verify_audit).ok
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_what_an_erasure_itself_changed_counts(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as diary:
+        for _ in range(3):
+            written(diary)
+        found = diary.store.look(lambda tables: find_erasable(tables, "ada"))
+        gone = min(found.records)
+        assert diary.store.transact(lambda tables: tables.remove_through(gone + 1)) == 2
+        assert erase(diary.store, found, "ada", "ann") == Erased(4, 2)
+        assert erase(diary.store, found, "ada", "bob") == Erased(0, 0)
+        named = [json.decode(entry.body)["data"]["records"] for entry in records(diary.store) if entry.kind == "erase"]
+        assert [sorted(map(int, one)) for one in named] == [sorted(set(found.records) - {gone, gone + 1})]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_erased_is_never_held_whole(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as diary:
+        body = encode(CallBody("ada", "code/read", {"path": "x" * 100_000}, "d" * 64, "deny", "allowlist", "no"))
+        diary.store.transact(lambda tables: [tables.append("refused", 0, body) for _ in range(300)])
+        found = diary.store.look(lambda tables: find_erasable(tables, "ada"))
+        tracemalloc.start()
+        assert erase(diary.store, found, "ada", "ann") == Erased(300, 300)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < 20_000_000  # all of them together have 30

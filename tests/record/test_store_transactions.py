@@ -10,6 +10,7 @@ from inspect import isfunction
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from rightcall.errors import StoreError
 from rightcall.policy.types import Facts, Pause
@@ -22,7 +23,7 @@ T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
     "remove_through": lambda tables: tables.remove_through(1),
-    "rewrite": lambda tables: tables.rewrite({1: b'{"erased":true}'}),
+    "rewrite": lambda tables: tables.rewrite([replace(one, body=b'{"erased":true}') for one in tables.entries_of([1])]),
     "begun": lambda tables: tables.begun(2),
     "ended": lambda tables: tables.ended(1),
     "mark": lambda tables: tables.mark("all", 1),
@@ -42,9 +43,9 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
-    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "last_before", "last_through", "newest",
-    "nth_last", "now", "oldest", "overdue",
-    "own_pause", "paused", "rollup", "running", "scopes", "spending", "spent", "tokens", "waiting", "wall",
+    "definition", "entries", "entries_of", "entry", "grants", "head", "heads", "is_open", "last_before", "last_through",
+    "newest", "nth_last", "now", "oldest", "overdue", "own_pause",
+    "paused", "rollup", "running", "scopes", "spending", "spent", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 

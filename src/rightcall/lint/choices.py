@@ -165,6 +165,8 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     (['asc', 'desc'], [])
     """
     text = text[:MOST_TEXT]
+    if _SHORTENED.search(text):
+        return []
     text = re.sub(rf"(?<=\w) {re.escape(name)}\.?$", "", text)  # `left or right side`
     words = [singular(word) for word in words_of(name)]
     chosen = (
@@ -176,6 +178,8 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     return []
 
 
+_SHORTENED: Final = re.compile(r"[A-Za-z_]\d+[a-z]?\s?/\s?\d")
+"""`growth7d / 30d`: of some values only the end is written."""
 _HEADED: Final = re.compile(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", re.IGNORECASE)
 """`Grain: coarse / fine`, of `grain`"""
 

@@ -20,7 +20,7 @@ _PLAIN: Final = word_set(
     "name title description descr summary content contents text message body subject comment note notes caption email "
     "phone username firstname lastname fullname url uri path filename tags tag labels label address city country "
     "street filepath webhook zip zipcode postcode bio changelog "
-    "language quantity id uuid uid guid ids uuids identifier identifiers hostname port lines rows password"
+    "language quantity sql id uuid uid guid ids uuids identifier identifiers hostname port lines rows password"
 )
 _SEARCHES: Final = word_set("search find query lookup list filter look match suggest discover retrieve recall")
 _BEGINNING = 12
@@ -77,19 +77,28 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     if values:
         return _are_spoken(values, told) or (bool(rest - _OF_KIND) and rest - _OF_KIND <= told)
     if argument.kind == "boolean":
-        return rest - _SWITCHES <= told
+        return all(one in told or any(_is_form(one, word) for word in told) for one in rest - _SWITCHES)
     if letters in _PAGING or (argument.kind == "string" and _is_sought(argument, tool, words, spoken)):
         return True
-    if len(words) > 1 and words[-1] in _IDS:
-        return rest - _IDS <= told or _names_another(argument, words[:-1], spoken)
     if letters in _PLAIN:
         return argument.kind != "array" or words[0] in ("tag", "label") or argument.required
+    if len(words) > 1 and words[-1] in _IDS:
+        return rest - _IDS <= told or _names_another(argument, words[:-1], spoken)
     if argument.kind in ("integer", "number") and len(words) > 1 and not _UNITS.isdisjoint(words):
         return True
     owner = re.fullmatch(r"(\w{3,}?)(?:id|uid)s?", letters)
     if owner is not None and owner[1] in told:
         return True  # `courseid`
     return (bool(rest) and not rest & _FORMED and rest <= told) or _is_subject(argument, tool)
+
+
+def _is_form(word: str, other: str) -> bool:
+    """Whether both begin alike, as `monitored` and `monitoring` do."""
+    length = max(_SHORTEST_STEM, len(word) - len("ing"))
+    return word[:length] == other[:length]
+
+
+_SHORTEST_STEM = 5
 
 
 def _names_another(argument: Argument, owner: Sequence[str], spoken: Sequence[str]) -> bool:

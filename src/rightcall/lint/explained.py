@@ -47,13 +47,14 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
         bare = []
     if not tool.ruled:
         spoken = [singular(word) for word in words_of(f"{tool.name} {tool.description[:MOST_TEXT]}")]
-        few = len(bare) <= _MANY_BARE
         described = {one.name for one in tool.arguments if one.description.strip()}
         plain = {
             one.path
             for one in bare
             if is_told_elsewhere(tool)
-            or (few and (one.name in described or _is_shaped(one, tool) or is_evident(one, tool, spoken)))
+            or one.name in described
+            or _is_shaped(one, tool)
+            or is_evident(one, tool, spoken)
         }
         left = [one for one in bare if one.path not in plain]
         if len(left) <= _FEW and not _is_oversight(tool) and not any(_is_needed(one, tool) for one in left):
@@ -122,8 +123,6 @@ def _is_page(argument: Argument) -> bool:
     return argument.kind in ("integer", "number") and argument.name.lower().replace("_", "") in _PAGING
 
 
-_MANY_BARE = 8
-"""With more arguments than these, a tool without texts is to be described, however plain each name is."""
 _PAGING: Final = word_set("limit offset page pagesize pageoffset pagenumber perpage skip take top first")
 """Plain numbers that every list has."""
 _PLAIN_OF: Final = {

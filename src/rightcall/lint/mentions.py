@@ -177,8 +177,8 @@ def _is_value(name: str, text: str) -> bool:
 
 
 def _is_part(name: str, text: str) -> bool:
-    """Whether a text has the name in a path: `folder/fileName`."""
-    return re.search(rf"\w/{re.escape(name)}\b|\b{re.escape(name)}/\w", text) is not None
+    """Whether a text has the name in a path: `folder/fileName`, `_meta.limit`."""
+    return re.search(rf"\w[/.]{re.escape(name)}\b|\b{re.escape(name)}/\w", text) is not None
 
 
 _OF_RESULT: Final = re.compile(

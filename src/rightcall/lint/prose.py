@@ -69,7 +69,7 @@ def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         yield from find_range(argument, text)
         yield from find_shown(argument, text)
         yield from _default(argument, text, tool)
-        yield from _type(argument, text)
+        yield from _type(argument, text, tool)
         yield from _required(argument, _head(text), tool)
         yield from () if forms else find_address(argument, tool)
         inner = argument.item.get("description") if argument.kind == "array" and not chosen else None
@@ -201,7 +201,7 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
         return
     given = argument.part.get("default", argument.schema.get("default"))
-    if given is not None and given != told and not (isinstance(given, str) and str(told).lower() == given.lower()):
+    if given not in (None, "", told) and not (isinstance(given, str) and str(told).lower() == given.lower()):
         yield _other_default(argument, given, told)
 
 
@@ -330,14 +330,15 @@ _LABELS: Final = word_set("id ids uuid no code ref reference phone zip postcode 
 _LISTED: Final = re.compile(r"\W*(?:an? |the )?(?:list|array) of\b|\bcomma[- ]separated\b", re.IGNORECASE)
 
 
-def _type(argument: Argument, text: str) -> Iterator[Hit]:
+def _type(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     kind = argument.kind
     plain = {"enum", "const", "anyOf", "oneOf", "pattern", "format"}.isdisjoint(argument.schema)
     packed = find_packed(argument, text) if kind == "string" and plain else None
     if packed is not None:
         yield packed
     elif kind == "string" and plain:
-        if _AS_TEXT.search(text):
+        passed = rf"\b{re.escape(argument.name)}\b[^.\n]{{1,60}} strings?\b"  # `Pass `start` as Unix-ms strings`
+        if _AS_TEXT.search(text) or re.search(passed, tool.description[:MOST_DESCRIPTION]):
             return
         counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)

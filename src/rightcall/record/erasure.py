@@ -35,6 +35,8 @@ from rightcall.record.verify import seal
 
 STEP = 500
 """Records of one transaction, and of one `erase` record."""
+_AT_ONCE = 50
+"""Records that are read at once, whole as they are."""
 _NOTES = ("grant", "message", "definition")
 _BLANK: dict[str, Any] = {"text": "", "why": "", "digest": "", "where": {}, "note": "", "described": ""}
 """What notes hold of what somebody wrote: posts in rooms, reasons of a router, conditions of grants, and tools that a
@@ -45,7 +47,7 @@ class Erasable(Struct, frozen=True):
     """What would be emptied."""
 
     records: tuple[int, ...] = ()
-    """With the ends of calls."""
+    """With the end of each call, which comes first: a call that was emptied is not looked at again."""
     calls: int = 0
     spared: int = 0
     """Calls that still run or wait: they keep everything until they are over."""
@@ -64,11 +66,11 @@ def find_erasable(tables: Tables, caller: str, before: str | None = None) -> Era
     records: list[int] = []
     running: set[int] = set()
     calls = spared = 0
-    for entry in tables.entries():
+    for entry in tables.entries(until=before):
         if entry.kind == "end" and entry.call in running:
             running.remove(entry.call)
-            records += entry.call, entry.seq
-        elif word not in entry.body or (before and entry.at >= before) or _emptied(entry, caller) is None:
+            records += entry.seq, entry.call
+        elif word not in entry.body or _emptied(entry, caller) is None:
             continue
         elif entry.kind == "begin":
             running.add(entry.seq)
@@ -78,40 +80,50 @@ def find_erasable(tables: Tables, caller: str, before: str | None = None) -> Era
         else:
             records.append(entry.seq)
             calls += entry.kind in CALLS
-    for call in sorted(running):  # another node may have ended it, under a lower number
+    for call in sorted(running):  # it may have ended since, or under a lower number on another node
         ends = [one.seq for one in tables.belonging(call) if one.kind == "end"]
-        records += [call, *ends] if ends else []
+        records += [*ends, call] if ends else []
         spared += not ends
         calls -= not ends
-    return Erasable(tuple(sorted(records)), calls, spared)
+    return Erasable(tuple(records), calls, spared)
 
 
 def erase(store: Store, found: Erasable, caller: str, by: str, before: str | None = None) -> Erased:
-    """In short transactions: what is to be written is read before them. Each leaves an `erase` record of its own."""
+    """In short transactions: what is to be written is read before them. Each leaves an `erase` record of its own. What
+    another has erased or removed meanwhile does not count."""
     records = calls = 0
-    for first in range(0, len(found.records), STEP):
-        some = found.records[first : first + STEP]
-        cuts = store.look(lambda tables, some=some: list(_cuts(tables, some, caller)))
-        if cuts:
-            store.transact(lambda tables, cuts=cuts: _cut(tables, cuts, caller, by, before))
-            records += len(cuts)
-            calls += sum(entry.kind in CALLS for entry, _ in cuts)
+    for some in _parts(found.records, STEP):
+        cuts = [
+            cut
+            for few in _parts(some, _AT_ONCE)
+            for cut in store.look(lambda tables, few=few: list(_cuts(tables, few, caller)))
+        ]
+        done = store.transact(lambda tables, cuts=cuts: _cut(tables, cuts, caller, by, before))
+        records += len(done)
+        calls += sum(entry.kind in CALLS for entry in done)
     return Erased(records, calls)
 
 
-def _cut(tables: Tables, cuts: list[tuple[AuditEntry, bytes]], caller: str, by: str, before: str | None) -> None:
-    tables.rewrite({entry.seq: body for entry, body in cuts})
-    sealed = {str(entry.seq): seal(entry, body).hex() for entry, body in cuts}
-    data: dict[str, Any] = {"caller": caller, "records": sealed} | ({} if before is None else {"before": before})
-    tables.append("erase", 0, encode(NoteBody("content", by, data)))
+def _parts(numbers: tuple[int, ...], size: int) -> Iterator[tuple[int, ...]]:
+    return (numbers[first : first + size] for first in range(0, len(numbers), size))
 
 
-def _cuts(tables: Tables, some: tuple[int, ...], caller: str) -> Iterator[tuple[AuditEntry, bytes]]:
-    """Each record with the body that it has afterwards."""
-    for entry in filter(None, map(tables.entry, some)):
+def _cuts(tables: Tables, some: tuple[int, ...], caller: str) -> Iterator[AuditEntry]:
+    """Each record as it is afterwards."""
+    for entry in tables.entries_of(some):
         body = _emptied_end(entry) if entry.kind == "end" else _emptied(entry, caller)
         if body is not None:
-            yield entry, body
+            yield replace(entry, body=body)
+
+
+def _cut(tables: Tables, cuts: list[AuditEntry], caller: str, by: str, before: str | None) -> list[AuditEntry]:
+    changed = set(tables.rewrite(cuts))
+    done = [entry for entry in cuts if entry.seq in changed]
+    if done:
+        sealed = {str(entry.seq): seal(entry, entry.body).hex() for entry in done}
+        data: dict[str, Any] = {"caller": caller, "records": sealed} | ({} if before is None else {"before": before})
+        tables.append("erase", 0, encode(NoteBody("content", by, data)))
+    return done
 
 
 def _is_waiting(tables: Tables, entry: AuditEntry) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from os import urandom
 from time import time
 from typing import TYPE_CHECKING, Any, cast
@@ -152,6 +152,9 @@ class MemoryTables:
         place = seq - self._first
         return self._entries[place] if 0 <= place < len(self._entries) else None
 
+    def entries_of(self, seqs: Collection[int]) -> list[AuditEntry]:
+        return list(filter(None, map(self.entry, sorted(seqs))))
+
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         for entry in self._entries[max(0, after + 1 - self._first) :]:
             if (since is None or entry.at >= since) and (until is None or entry.at < until):
@@ -218,10 +221,15 @@ class MemoryTables:
                 self._parts.pop(entry.call, None)
         return count
 
-    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
-        for before in filter(None, map(self.entry, bodies)):
-            self._undo.append((self._exchange, (before,)))
-            self._exchange(replace(before, body=bodies[before.seq]))
+    def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
+        changed: list[int] = []
+        for one in entries:
+            before = self.entry(one.seq)
+            if before is not None and before.body != one.body:
+                self._undo.append((self._exchange, (before,)))
+                self._exchange(replace(before, body=one.body))
+                changed.append(one.seq)
+        return changed
 
     def _exchange(self, entry: AuditEntry) -> None:
         self._entries[entry.seq - self._first] = entry

@@ -6,7 +6,7 @@ something is taken back (`refresh`, `catch_up`). Records, and which calls run, a
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -321,6 +321,9 @@ class SqliteTables:
         row = self._read(f"{_ENTRIES} WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else AuditEntry(*row)
 
+    def entries_of(self, seqs: Collection[int]) -> list[AuditEntry]:
+        return list(filter(None, map(self.entry, sorted(seqs))))
+
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         first, last = self._between(after, until, since)
         while first < last:
@@ -422,11 +425,11 @@ class SqliteTables:
             self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)
         return removed
 
-    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
+    def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
         self.write_all()
         self._write("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
-        for seq, body in bodies.items():
-            self._write("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
+        put = "UPDATE audit SET body = ?1 WHERE seq = ?2 AND body <> ?1"
+        return [one.seq for one in entries if self._write(put, (one.body.decode(), one.seq)).rowcount]
 
     def pruned(self) -> tuple[int, bytes]:
         """Number and hash of the last record that was removed; (0, START) when none was."""

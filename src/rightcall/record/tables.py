@@ -6,7 +6,7 @@ what they mean together (admitting a call, answering an approval, pruning) is wr
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -367,6 +367,10 @@ class Tables(Facts, Protocol):
 
     def entry(self, seq: int) -> AuditEntry | None: ...
 
+    def entries_of(self, seqs: Collection[int]) -> list[AuditEntry]:
+        """Those of these records that are there, in the order of their numbers."""
+        ...
+
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         """Records in order: those with a number above `after`, not before `since` and before `until` (UTC). Where
         several nodes write, also those after the head."""
@@ -421,8 +425,9 @@ class Tables(Facts, Protocol):
         """Remove all records up to this one; returns how many."""
         ...
 
-    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
-        """Put another body in place of each record's own, of which nothing is left. Its hash stays."""
+    def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
+        """Put the body of each in place of what its record holds, of which nothing is left; its hash stays. The numbers
+        of those that held another."""
         ...
 
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:

@@ -116,7 +116,17 @@ def test_a_url_with_which_no_server_can_be_reached_is_refused_also_in_a_policy(
         load_policy(file)
 
 
-@pytest.mark.parametrize("wrong", ["connect_timeout=abc", "keepalives=often", "gssencmode=bogus", "service=nosuch"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "connect_timeout=abc",
+        "keepalives=often",
+        "gssencmode=bogus",
+        "service=nosuch",
+        "hostaddr=127.0.0.1,127.0.0.2",
+        "sslmode=require&ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.2",
+    ],
+)
 def test_a_setting_of_a_url_that_is_wrong_is_no_outage(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSERVICEFILE", raising=False)
     kind, text = fault(f"postgresql://ann@127.0.0.1:1/x?{wrong}")

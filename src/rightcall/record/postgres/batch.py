@@ -8,7 +8,7 @@ To lock and to look in one statement would look at what was there before the wai
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import json
@@ -291,8 +291,8 @@ class BatchTables(PostgresTables):
         del seq
         raise Unplanned
 
-    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
-        del bodies
+    def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
+        del entries
         raise Unplanned
 
     def left_behind(self) -> list[int]:

@@ -60,6 +60,10 @@ Those in English are told apart."""
 _NO_AUTHORITY = "the file with its authority cannot be read"
 _CORRECT_AUTHORITY = "Correct sslrootcert=FILE in the URL."
 _CORRECT_SETTING = "Correct it in the URL, in the environment (PGSSLMODE and the like) or in the file of its service."
+_WRONG_SETTINGS = (
+    ' value: "', "bad value for", "for connection option", "weak sslmode", "could not match", "invalid SCRAM",
+    "SSL protocol version range",
+)  # fmt: skip
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
@@ -70,13 +74,11 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("sslrootcert=system", "denied", "sslrootcert=system is only for sslmode=verify-full",
      "Take one of the two out of the URL."),
     ("does not exist", "denied", "the database or the role does not exist", "Create it, or correct the URL."),
+    *((text, "denied", "a setting of the connection is not valid", _CORRECT_SETTING) for text in _WRONG_SETTINGS),
     ("certificate", "denied", "its certificate could not be verified",
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",
      "To connect without TLS, add ?sslmode=disable: everything is then sent in the clear."),
-    (' value: "', "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
-    ("for connection option", "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
-    ("bad value for", "denied", "a setting of the connection is not valid", _CORRECT_SETTING),
     ("definition of service", "denied", "no such service is defined", "Correct the URL, or ~/.pg_service.conf."),
     ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
     ("remaining connection slots", "unreachable", "it has no free connection",

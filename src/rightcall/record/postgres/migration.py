@@ -29,7 +29,7 @@ from rightcall.record.identity import Origin, fingerprint
 from rightcall.record.postgres.connection import Address, connect, fault_of, load_driver, read_address
 from rightcall.record.postgres.node import LOCK_JOINING
 from rightcall.record.postgres.schema import MIGRATING, TIME, make_day, prepare
-from rightcall.record.postgres.tables import INSERT_MARKS, INSERT_RECORDS, PostgresTables, key_of
+from rightcall.record.postgres.tables import INSERT_MARKS, INSERT_RECORDS, PostgresTables, key_of, rewriting
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.sqlite_file import key_beside
@@ -55,10 +55,6 @@ _TAKEN = ("audit", "approvals", "grants", "tokens", "credentials", "sessions", "
 _RECORDS = "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash FROM audit WHERE"
 _BACK = f"{_RECORDS} seq > %s AND seq <= %s ORDER BY seq".encode()
 _REWRITTEN = f"{_RECORDS} seq = ANY(%s) ORDER BY seq".encode()
-_REWRITE = (
-    "UPDATE audit SET body = file.body FROM unnest(%b::date[], %b::bigint[], %b::text[]) AS file (day, seq, body)"
-    " WHERE audit.day = file.day AND audit.seq = file.seq AND audit.body <> file.body"
-)
 
 Progress = Callable[[int, int], None]
 """Is told how many records were copied, and how many there are."""
@@ -466,17 +462,15 @@ class Migration:
         """Of the records up to `copied`, those that were erased after they were copied get the body that the file has
         now. How many there were."""
         named = {seq: left for seq, left in sealed_by(erasure).items() if seq <= copied}
-        found: list[AuditEntry] = self.source.look(
-            lambda tables: [entry for seq in sorted(named) if (entry := tables.entry(seq)) is not None]
-        )
+        found = self.source.look(lambda tables: tables.entries_of(named))
         if not found:  # all of them are pruned by now
             return 0
         for entry in found:
             if seal(entry, entry.body) != named[entry.seq]:
                 raise _changed(f"record {entry.seq:,} was changed after its content was erased")
         connection = self._connected()
-        rows = [(entry.at[:10], entry.seq, entry.body.decode()) for entry in found]
-        erased = connection.execute(_REWRITE, [list(column) for column in zip(*rows, strict=True)]).rowcount
+        statement, *values = rewriting(found)
+        erased = connection.execute(statement.encode(), values).rowcount
         self._compare(found, connection.execute(_REWRITTEN, ([entry.seq for entry in found],)).fetchall())
         return erased
 

@@ -2,7 +2,7 @@
 a statement of its own. Readers use it, and works that say nothing beforehand of what they touch, which are done alone.
 """
 
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,6 +53,11 @@ SPEND = (
     "INSERT INTO spent SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bigint[], %b::bigint[])"
     " ON CONFLICT (caller, day) DO UPDATE"
     " SET calls = spent.calls + excluded.calls, tokens = spent.tokens + excluded.tokens"
+)
+_REWRITE = (  # each way of saying it narrows another part of the plan: what is read, and which partitions
+    "UPDATE audit SET body = new.body FROM unnest(%s::date[], %s::bigint[], %s::text[]) AS new (day, seq, body)"
+    " WHERE audit.day = new.day AND audit.seq = new.seq AND audit.day = ANY(%s::date[]) AND audit.seq = ANY(%s)"
+    " AND audit.body <> new.body RETURNING audit.seq"
 )
 PUT_APPROVAL = (
     "INSERT INTO approvals (id, status, binding, caller, expires_at, doc) VALUES (%s, %s, %s, %s, %s, %s)"
@@ -203,6 +208,9 @@ class PostgresTables:
         row = self._one(f"{_ENTRIES} WHERE seq = %s", seq)
         return None if row is None else AuditEntry(*row)
 
+    def entries_of(self, seqs: Collection[int]) -> list[AuditEntry]:
+        return [AuditEntry(*row) for row in self._all(f"{_ENTRIES} WHERE seq = ANY(%s) ORDER BY seq", list(seqs))]
+
     def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         """In the order of their numbers: within a chain that is the order in which they were written."""
         only, times = "", list[str]()
@@ -319,10 +327,8 @@ class PostgresTables:
         self.gone = [name for (name,) in self._all(f"{left} AND relname ~ '^gone_[0-9]+$'")]
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
-    def rewrite(self, bodies: Mapping[int, bytes]) -> None:
-        rows = "unnest(%s::bigint[], %s::text[]) AS new (seq, body)"
-        texts = [body.decode() for body in bodies.values()]
-        self._do(f"UPDATE audit SET body = new.body FROM {rows} WHERE audit.seq = new.seq", list(bodies), texts)
+    def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
+        return [seq for (seq,) in self._do(*rewriting(entries)).fetchall()]
 
     def _days(self) -> list[tuple[str, int | None, int]]:
         """Each day that is over, with its last number and how many records it has."""
@@ -561,6 +567,13 @@ class PostgresTables:
     def _put_doc(self, table: str, id: str, value: Struct) -> None:
         put = f"INSERT INTO {table} (id, doc) VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc"
         self._do(put, id, json.encode(value).decode())
+
+
+def rewriting(entries: Sequence[AuditEntry]) -> tuple[str, list[str], list[int], list[str], list[str], list[int]]:
+    """The statement that gives each of these records its body, with its values: it returns the numbers of those that
+    held another."""
+    days, seqs = [one.at[:10] for one in entries], [one.seq for one in entries]
+    return _REWRITE, days, seqs, [one.body.decode() for one in entries], sorted({*days}), seqs
 
 
 def _by_day(than: str, moment: str) -> str:
