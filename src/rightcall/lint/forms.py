@@ -6,7 +6,7 @@ A text that allows another form beside it, or tells of one case alone, promises 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.base.text import render_json
@@ -162,12 +162,43 @@ def _told_in_words(argument: Argument, text: str) -> str:
     return found[0] if all(sign in one for one in shown_texts(argument, text)) else ""
 
 
+_MOMENT = r"(?:YYYY|MM|DD|HH?|SS)(?:[:./-](?:YYYY|MM|DD|HH?|SS)){1,2}"
+_MASKS: Final = re.compile(
+    rf"(?<![\w:/.-]){_MOMENT}(?: ?[-–/] ?{_MOMENT})?(?:\.m{{1,3}}|\.S{{1,3}})?(?![\w:/-])", re.IGNORECASE
+)
+_IS_SPAN_OR_LENGTH: Final = re.compile(rf"{_MOMENT}( ?[-–/] ?){_MOMENT}|mm:ss(?:\.\w+)?", re.IGNORECASE)
+
+
+def _find_mask(text: str) -> str:
+    """The mask of a span or of a length of time, `HH:MM-HH:MM` or `mm:ss`, where a text has no other."""
+    found = [one for one in _MASKS.finditer(text) if not is_example(text, one.start())]
+    if _is_open(text) or not found:
+        return ""
+    masks = {one[0] for one in found}
+    alone = len(masks) == 1 and not IS_CASE.search(text[: found[0].start()])
+    return found[0][0] if alone and _IS_SPAN_OR_LENGTH.fullmatch(found[0][0]) else ""
+
+
+def _mask_advice(mask: str, shown: Sequence[str]) -> str:
+    """A pattern with a digit for each letter, where the values that are shown fit it."""
+    digits = re.sub("[A-Za-z]+", lambda letters: f"\\d{{{len(letters[0])}}}", re.escape(mask).replace("\\-", "-"))
+    fits = shown and all(re.fullmatch(digits, one) for one in shown)
+    return f'add "pattern": "^{digits}$"' if fits else _PATTERN_ADVICE
+
+
 _MAY_BE_BLANK: Final = re.compile(
     r"\b(?:leave|pass|give|set(?: it)? to|use|send)(?: it| this)?(?: an?)? (?:empty|blank)\b|\bempty string\b|"
     r"(?<!\w)(?:''|\"\")(?!\w)",
     re.IGNORECASE,
 )
 """An empty text is a value too, which no format takes."""
+
+
+def _is_open(text: str) -> bool:
+    """Whether another form counts as well."""
+    return _OTHER_FORMS.search(text) is not None or _MAY_BE_BLANK.search(text) is not None
+
+
 _FAMILY: Final = re.compile(r"\bISO\b", re.IGNORECASE)
 """A name for many forms, not one that a pattern could tell: `ISO 8601`."""
 _ZONE_BESIDE: Final = word_set("timezone tz timezoneid")
@@ -181,14 +212,14 @@ _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\
 def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
     """`calls`: the description of the tool, whose examples pass values too."""
     text = re.sub(r"\bdate and time\b", "date-time", text)
-    words = _told_in_words(argument, text) if is_free(argument) else ""
+    if not is_free(argument):
+        return
+    words = _told_in_words(argument, text) or _find_mask(text)
     if words:
         told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(words)}"
-        yield Hit("RC303", told, _PATTERN_ADVICE, argument.path)
+        yield Hit("RC303", told, _mask_advice(words, shown_texts(argument, text)), argument.path)
         return
-    if not is_free(argument) or _OTHER_FORMS.search(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
-        return
-    if _MAY_BE_BLANK.search(text):
+    if _is_open(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)

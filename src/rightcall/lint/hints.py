@@ -17,7 +17,16 @@ _CHANGES: Final = word_set(
     "delete remove erase destroy drop purge wipe create insert update modify rename write edit send publish "
     "upload append reset revoke kill terminate cancel archive rollback truncate overwrite deploy install uninstall"
 )  # fmt: skip
-_FIRST: Final = word_set(
+_UNDONE: Final = word_set(
+    "connect activate link assign mount publish subscribe register enroll install arm pair mute follow pin star share "
+    "archive commission list authorize qualify allocate schedule engage deploy associate band friend"
+)
+_ENDS: Final = word_set(
+    "suspend evict expel eject dismiss detach dispense shutdown withdraw redeem escalate "
+    "reinstate reschedule evacuate depose demote"
+).union(negation + verb for negation in ("dis", "de", "un") for verb in _UNDONE)
+"""Verbs that end or turn round a state: `disconnect`, `unlink`, `evict`."""
+_FIRST: Final = _ENDS | word_set(
     "add set move clear merge assign approve reject disable enable freeze unfreeze lock unlock block unblock transfer "
     "pay charge refund submit post invite grant ban pause resume restart stop reboot replace apply"
 )
@@ -437,7 +446,14 @@ def _told_verb(text: str) -> str:
         first.removesuffix("ing"),
         first.removesuffix("ing") + "e",
     }
-    return first if bases & _CHANGES else ""
+    switches = _SWITCHES.match(text)
+    return first if bases & (_CHANGES | _ENDS) else switches[1] if switches is not None else ""
+
+
+_SWITCHES: Final = re.compile(
+    r"\W*(?:\w+ly )?((?:shut|turn|switch|power)(?:e?s)? (?:the \w+ )?(?:on|off|down)|cuts? (?:the \w+ )?off)\b",
+    re.IGNORECASE,
+)
 
 
 _NOUNS: Final = word_set(

@@ -27,7 +27,7 @@ _VERBS = (
 )
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
 _NEAR_VERBS = (
-    "set update change modify edit adjust alter amend revise|create new add|read open|"
+    "set update change modify edit adjust alter amend revise|create new add place raise|read open|"
     "cancel void kill abort stop terminate halt end interrupt|"
     "find search lookup query|start run launch begin trigger execute|send post submit deliver|save store write put|"
     "copy duplicate clone|generate create make build produce|calculate compute|book reserve|pause suspend hold|"

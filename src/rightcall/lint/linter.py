@@ -22,6 +22,7 @@ from rightcall.lint import (
     prose,
     providers,
     schemas,
+    shadowing,
     spelling,
     steering,
     wording,
@@ -38,7 +39,7 @@ _TOOLS: Final = (
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
     (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (schemas, {"RC4"}),
-    (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (steering, {"RC1", "RC7"}),
+    (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (shadowing, {"RC7"}),
 )  # fmt: skip
 
 

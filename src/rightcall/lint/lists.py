@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.base.text import estimate
 from rightcall.lint.definitions import Document, ToolView, view_tool
 from rightcall.lint.findings import Hit, join_names, quote_text
+from rightcall.lint.schemas import walk
 
 DEAR_TOOL: Final = 2_000
 """Tokens of one definition from which on it is told."""
@@ -19,7 +21,11 @@ MANY_TOOLS: Final = 40
 VERY_MANY_TOOLS: Final = 80
 MOST_TOOLS: Final = 128
 LONG_DESCRIPTION: Final = 800
-"""Tokens of the description of a tool from which on it is told."""
+"""Tokens of the description of a tool from which on it is told,"""
+LONG_BESIDE, TIMES_ARGUMENTS = 600, 3
+"""or already, where it takes so many times as much as the arguments."""
+_REPEATED_PARTS, _REPEATED_TOKENS = 3, 400
+"""How often a schema has one part, and what it costs to repeat it, from which on it is told."""
 _REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
 """Tools that share a text, its tokens, and what it costs to repeat it, from which on it is told."""
 
@@ -42,17 +48,32 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "shorten the description" if long else "take out arguments and texts that no call needs",
             tool.at("description" if long else "name"),
         )
-    elif told > LONG_DESCRIPTION:
+    elif told > LONG_DESCRIPTION or (told > LONG_BESIDE and told * (TIMES_ARGUMENTS + 1) > tokens * TIMES_ARGUMENTS):
         yield Hit(
             "RC606",
             f"the description takes about {told:,} tokens in every request",
             "shorten it to what a model needs to choose and call the tool",
             tool.at("description"),
         )
+    elif tokens > LARGE_TOOL and (again := _repeated_part(tool)):
+        yield Hit("RC608", again, "make it one argument that takes a list, or describe the form", tool.at("name"))
     elif tokens > LARGE_TOOL:
         yield Hit(
             "RC605", f"about {tokens:,} tokens in every request", "shorten it where that loses nothing", tool.at("name")
         )
+
+
+def _repeated_part(tool: ToolView) -> str:
+    """The list of values or the object that the schema of a tool has several times; empty where it has none."""
+    parts = Counter[str]()
+    for _, schema in walk(tool.schema or {}, ()):
+        part = schema.get("enum") or (schema.get("properties") and schema)
+        parts.update([json.dumps(part, ensure_ascii=False, sort_keys=True, default=str)] if part else [])
+    for part, times in parts.items():
+        tokens = estimate(part)
+        if times >= _REPEATED_PARTS and (again := tokens * (times - 1)) >= _REPEATED_TOKENS:
+            return f"the schema has the same {tokens:,} tokens {times} times, {again:,} too many: {quote_text(part)}"
+    return ""
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:

@@ -458,6 +458,11 @@ _UNITS: Final = tuple(
 """By what is measured: each word for a unit, and the unit."""
 
 
+def unit_of(word: str) -> str:
+    """The unit that a word is for; empty where it is for none, or is a single letter."""
+    return next((units[word] for units in _UNITS if word in units and len(word) > 1), "")
+
+
 _DEGREES: Final = re.compile(r"(?:°|\bdeg(?:rees?)?) ?([CF])\b")
 _GLOSS: Final = re.compile(r"(?<=\d) ?\((?:=|~|≈|about |i\.e\. )? ?\d[\d.,]{0,9} ?[a-zA-Z]{1,20}\)")
 """`600000 (10 min)`: the same in another unit."""

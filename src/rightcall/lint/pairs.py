@@ -288,7 +288,8 @@ _TOLD_OTHERWISE: Final = word_set("name names title url email object json text l
 
 
 def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """`issue` or `iid`, a number, where two other tools take an `issue_number` or `issue_id`."""
+    """`issue` or `iid`, a number, where two other tools take an `issue_number` or `issue_id`; or `file_no`, `The
+    patient whose file to open`, where they take a `patient_id`."""
     uses: dict[tuple[str, str], list[ToolView]] = {}
     for tool in tools:
         for one in tool.top:
@@ -304,6 +305,7 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
         own = {one.name for one in tool.top}
         for one in tool.top:
             names = [name for name in shorts.get((one.name.lower(), one.kind), ()) if name != one.name]
+            names = names or _of_owner(one, uses)
             if not names or one.name in told or not own.isdisjoint(names) or _is_other(one):
                 continue
             if len(names) == 1 and len(uses[names[0], one.kind]) >= _USUAL:
@@ -313,6 +315,18 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
                 told.add(one.name)
                 text = f"{quote_name(one.name)} may be short for {join_names(names)}, which other tools take"
                 yield tool, Hit("RC113", text, "write it out", one.path)
+
+
+_WHOSE: Final = re.compile(r"\W*(?:the |an? )?([a-z]+) whose ([a-z]+)\b", re.IGNORECASE)
+
+
+def _of_owner(one: Argument, uses: dict[tuple[str, str], list[ToolView]]) -> list[str]:
+    """The one name that other tools have for what the text says that the value is, and the name does not."""
+    whose, words = _WHOSE.match(one.description), words_of(one.name)
+    if whose is None or len(words) < 2 or words[0] != whose[2].lower() or words[-1] not in _NUMBERS | _REFERS:
+        return []
+    names = [name for name, kind in uses if kind == one.kind and words_of(name)[0] == whose[1].lower()]
+    return names if len(names) == 1 else []
 
 
 _COUNTS: Final = re.compile(

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from rightcall.base.text import render_json
 from rightcall.catalog.tidy import as_list
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.addresses import find_address
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in
 from rightcall.lint.definitions import Argument, ToolView
@@ -22,7 +22,7 @@ from rightcall.lint.enums import IS_SEVERAL, choices_of, find_choices, find_numb
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
-from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit
+from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit, unit_of
 from rightcall.lint.packed import find_packed
 from rightcall.lint.shown import find_shown
 
@@ -75,6 +75,7 @@ def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         inner = argument.item.get("description") if argument.kind == "array" and not chosen else None
         yield from find_choices(argument, inner[:MOST_TEXT], tool) if isinstance(inner, str) else ()
     yield from find_unit(argument, text, tool)
+    yield from _default_beside(argument, tool)
     if argument.required and "default" in argument.part and not tool.is_strict:
         yield Hit(
             "RC312",
@@ -200,19 +201,44 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
         return
     given = argument.part.get("default", argument.schema.get("default"))
-    if (
-        given is not None
-        and given != ""
-        and given != told
-        and not (isinstance(given, str) and str(told).lower() == given.lower())
-    ):
-        yield Hit(
-            "RC309",
-            f"the default of {quote_name(argument.name)} is {render_json(given, 60)} in the schema and "
-            f"{shown} in the text",
-            "make them the same",
-            argument.path,
-        )
+    if given not in (None, "", told) and not (isinstance(given, str) and str(told).lower() == given.lower()):
+        yield _other_default(argument, given, told)
+
+
+_BY_DEFAULT: Final = re.compile(
+    r"(?<![\w.,-])(\d[\d,]{0,12}(?:\.\d{1,6})?)(?: ([a-z]+)(?: [a-z]+){0,2})?,? "
+    r"(?:by default|unless [`'\"]?(\w{1,64})[`'\"]? is (?:also )?(?:given|set|specified|passed|provided))\b|"
+    r"\bdefaults? (?:(?:to|is|of) )?(\d[\d,]{0,12}(?:\.\d{1,6})?) ([a-z]+)\b",
+    re.IGNORECASE,
+)
+"""In the text of the tool: `30 minutes by default`, `20 rows unless limit is given`"""
+
+
+def _default_beside(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    """A default that the text of the tool tells for an argument, by its name or by its unit and its other words."""
+    given, words = argument.part.get("default"), words_of(argument.name)
+    if not words or argument not in tool.top or isinstance(given, bool) or not isinstance(given, int | float):
+        return
+    unit, others = unit_of(words[-1]), {singular(word) for word in words[:-1]}
+    for sentence in re.split(r"[.;]\s|\n", tool.description[:MOST_DESCRIPTION]):
+        for found in _BY_DEFAULT.finditer(sentence):
+            told = _read_number(found[1] or found[4], "number")
+            measured = unit_of((found[2] or found[5] or "").lower())
+            named = (found[3] or "").lower() == argument.name.lower()
+            spoken = bool(unit and others) and others <= {singular(word) for word in words_of(sentence)}
+            if measured == unit and (named or (spoken and not found[3])) and told not in (given, NO_DEFAULT):
+                yield _other_default(argument, given, told)
+                return
+
+
+def _other_default(argument: Argument, given: Any, told: Any) -> Hit:
+    return Hit(
+        "RC309",
+        f"the default of {quote_name(argument.name)} is {render_json(given, 60)} in the schema and "
+        f"{render_json(told, 60)} in the text",
+        "make them the same",
+        argument.path,
+    )
 
 
 # ── types, required ──

@@ -1,10 +1,10 @@
-"""RC704 and RC118 once more: secrets and copies into an argument, orders about the calls of other tools, and
-words written with look-alike letters. Here are also the claims of precedence that `injection` looks for."""
+"""RC704 and RC118 once more: secrets and copies into an argument, and words written with look-alike letters. Here are
+also the claims of precedence that `injection` looks for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
@@ -12,12 +12,12 @@ from rightcall.base.letters import latin
 from rightcall.gate.repair.words import is_word, words_of
 from rightcall.lint.conversation import HOLDS_SECRETS, SECRET_WORDS, find_secrets_asked
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.elsewhere import ADDRESS, ELSEWHERE, MAIL_ELSEWHERE, before_address, find_carrying_link, is_helpful
-from rightcall.lint.errands import find_fixed_address, sentences_of
+from rightcall.lint.elsewhere import ELSEWHERE, MAIL_ELSEWHERE, before_address, find_carrying_link, is_helpful
+from rightcall.lint.errands import find_fixed_address
 from rightcall.lint.findings import Hit, Steps, quote_text, word_set
 from rightcall.lint.readings import prose_of, readings
 
-_REMOVE: Final = "remove it; if the server is not yours, do not use it"
+REMOVE: Final = "remove it; if the server is not yours, do not use it"
 
 # ── precedence ──
 
@@ -137,6 +137,7 @@ _FIXED: Final = re.compile(
     re.IGNORECASE,
 )
 """One address that every call is to have: `Always set to …`"""
+EXAMPLE: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bexamples?:", re.IGNORECASE)
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
@@ -155,27 +156,27 @@ def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
     puts = puts or _find_personal(tool, path, text)
     if puts is not None:
         what = quote_text(puts[0].lstrip(".!?:;, "))
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", REMOVE, path)
     sent = chain(_SENDS_EACH.finditer(text), _MAILS.finditer(text))
     each = next((one for one in sent if not _shows(text, one)), None)
     if each is not None:
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", _REMOVE, path)
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(each[0])}", REMOVE, path)
     reads = _READS_FILE.search(text) or _find_store(tool, path, text)
     wants = reads[0] if reads is not None else find_secrets_asked(tool, path, text)
     if wants:
         what = quote_text(wants.lstrip(".!?:;, "))
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", _REMOVE, path)
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {what}", REMOVE, path)
     fixed = _FIXED.search(text) if path[-2:-1] and not _COPIED.isdisjoint(words_of(str(path[-2]))) else None
     if (
         fixed is not None
         and each is None
         and not re.search(r"\b(?:such as|like)\b", fixed[0])
-        and not _EXAMPLE.search(text)
+        and not EXAMPLE.search(text)
     ):
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", _REMOVE, path)
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(fixed[0])}", REMOVE, path)
     address = (find_carrying_link(text) or find_fixed_address(text)) if each is None and fixed is None else ""
     if address:
-        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", _REMOVE, path)
+        yield Hit("RC704", f"wants secrets, or sends something elsewhere: {quote_text(address)}", REMOVE, path)
 
 
 def _find_personal(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
@@ -265,66 +266,3 @@ def _disguised(text: str) -> str:
             if plain.isascii() and (is_word(plain) or not foreign):
                 return plain
     return ""
-
-
-# ── other tools ──
-
-_ORDERED: Final = re.compile(
-    r"\b(?:also|as well|instead|bcc|cc|copy|copies|forward|redirect|always|must|have to|has to|add)\b", re.IGNORECASE
-)
-_HARMS: Final = re.compile(
-    r"\b(?:call|run|use|invoke) [`'\"]?([\w-]{1,32})[`'\"]? with\b[^.\n]{0,30}[`'\"][^`'\"\n]{0,40}"
-    r"(?:drop (?:table|database)|delete from|truncate |rm -r|curl |wget )",
-    re.IGNORECASE,
-)
-_SHUNS: Final = re.compile(
-    r"\W{0,3}never (?:call|use|invoke|run) [`'\"]?([\w-]{1,32})[`'\"]?(?: tool)?(?: at all| any ?more| again)?\W{0,3}$",
-    re.IGNORECASE,
-)
-_WHENEVER: Final = re.compile(
-    r"\b(?:when|whenever|every time|each time|before|after)\b[^.\n]{0,20}?[`'\"]?\b([\w-]{1,32})[`'\"]? is "
-    r"(?:called|used|invoked|run)[,:]? (?:you must |always |also )?"
-    r"(?:replace|set|add|append|change|redirect|copy|include|send|forward)\b",
-    re.IGNORECASE,
-)
-_SHADOWS: Final = re.compile(
-    r"\b(?:when|whenever|every time|each time|before|after|if)\b[^.\n]{0,24}?[`'\"]?\b([\w-]{1,32})[`'\"]?(?: tool)?"
-    r"(?: is (?:called|used|invoked|run)\b|,| in\b)[^.\n]{0,60}\b(?:must|always|has to|have to|should)\b[^.\n]{0,40}\b"
-    r"(?:be|to|is|equal) [`'\"]?(?=[\w.@-]{0,20}[\d@])[\w.@-]{3,40}|"
-    r"\bbefore [`'\"]?([\w-]{1,32})[`'\"]? is (?:called|used|invoked|run),? "
-    r"(?:you must |always )?(?:call )?this tool\b",
-    re.IGNORECASE,
-)
-"""One value for every call of another tool: `When using book_room, always set room to R-1`."""
-_EXAMPLE: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bexamples?:", re.IGNORECASE)
-
-
-def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """Orders about the calls of another tool of the list: where its messages go, or what it is to destroy."""
-    names = {tool.name for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
-    for tool in tools:
-        others = names - {tool.name}
-        for path, text in prose_of(tool):
-            sentences = (one for reading in readings(text) for one in sentences_of(reading))
-            found = next((one for one in sentences if _orders_about(one, others)), None)
-            if found is not None:
-                told = f"an order about another tool: {quote_text(found.strip())}"
-                yield tool, Hit("RC704", told, _REMOVE, path)
-                break
-
-
-def _orders_about(sentence: str, others: set[str]) -> bool:
-    if _EXAMPLE.search(sentence):
-        return False
-    harms = _HARMS.search(sentence)
-    whenever = _WHENEVER.search(sentence)
-    shadows = _SHADOWS.search(sentence)
-    shuns = _SHUNS.match(sentence)
-    if any(found is not None and not others.isdisjoint(found.groups()) for found in (harms, whenever, shadows, shuns)):
-        return True
-    found = ADDRESS.search(sentence)
-    return (
-        found is not None
-        and (_ORDERED.search(sentence) is not None or ("@" in found[0] and not is_helpful(sentence[: found.start()])))
-        and not others.isdisjoint(re.findall(r"[\w-]+", sentence))
-    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_schema
-from rightcall.gate.repair.words import joined
+from rightcall.gate.repair.words import joined, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.findings import Hit, quote_text, word_set
@@ -47,6 +47,30 @@ def one_word_names(tool: ToolView, elsewhere: re.Pattern[str]) -> list[str]:
         for found, name, put in given:
             if name.lower() not in _NO_NAMES and (beside or (several and put) or _RANGE.match(sentence, found.end())):
                 names.append(name)
+    return names
+
+
+_LISTED: Final = re.compile(
+    r"\b(?:pass|give|provide|supply|specify|requires|needs|takes) ((?:\w{2,40}(?:, |,? and )){1,8}\w{2,40})"
+    r"(?=\s*(?:[.,;:)]|$))",
+    re.IGNORECASE,
+)
+
+
+def listed_names(tool: ToolView) -> list[str]:
+    """`Pass loom_id and ells`, where the one is an argument and no text of the tool tells of a required one: then
+    the other is its former name."""
+    text = tool.description[:MOST_TEXT]
+    said = {*re.findall(r"\w+", text)}
+    own = {one.name for one in tool.arguments}
+    if all(one.name in said for one in tool.top if one.required):
+        return []
+    known = own | {word for name in own for word in words_of(name)} | _NO_NAMES
+    names: list[str] = []
+    for found in _LISTED.finditer(text):
+        told = re.findall(r"\w+", found[1].replace(" and ", " "))
+        if any(name in own and len(words_of(name)) > 1 for name in told):
+            names += [name for name in told if name.islower() and name not in known]
     return names
 
 
