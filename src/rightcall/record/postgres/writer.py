@@ -51,7 +51,7 @@ from rightcall.record.postgres.node import (
 )
 from rightcall.record.postgres.schema import TIME, make_days, prepare
 from rightcall.record.postgres.tables import PostgresTables, pipelined
-from rightcall.record.tables import Clock, EndBody, NoteBody, Planned, Tables, encode, report
+from rightcall.record.tables import Clock, EndBody, Needs, NoteBody, Planned, Tables, encode, report
 from rightcall.record.verify import retain, told_heads
 
 if TYPE_CHECKING:
@@ -620,7 +620,7 @@ class Chores:
             heads = connection.execute(_OTHERS, (chain.node,)).fetchall()
             if heads != self._heads:
                 self._heads = heads
-                works.append(lambda tables: write_anchor(tables, heads))
+                works.append(Planned(lambda tables: write_anchor(tables, heads), Needs))  # goes with the batch
             self._anchored, self._anchored_at = monotonic(), chain.seq
         return works
 
