@@ -51,6 +51,13 @@ _NO_ADDRESS: Final = word_set("regex regexp pattern patterns glob prefix suffix 
 """A part of an address, or what many of them fit."""
 
 
+_SCHEME: Final = re.compile(
+    r"https?\b(?! ?(?:\d|status|codes?\b|errors?\b|requests?\b|responses?\b|methods?\b|headers?\b|calls?\b|verbs?\b))",
+    re.IGNORECASE,
+)
+"""And not what is said of the protocol: `answers with HTTP 402`."""
+
+
 def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     """An email address or a URL that nothing but the name or the text tells."""
     several = argument.kind == "array"
@@ -78,7 +85,7 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         else f"name of {quote_name(argument.name)} says that it"
     )
     told = f"only the {who} is {_WORDS[kind]}{f': {quote_text(text)}' if by_text else ''}"
-    begins = kind == "uri" and "http" in text.lower()
+    begins = kind == "uri" and _SCHEME.search(text) is not None
     key = '"pattern": "^https?://"' if begins else f'"format": "{kind}"'
     certain = begins or kind != "uri"  # a format that OpenAI's strict mode refuses
     yield Hit("RC302", told, f"add {key}{' to `items`' if several else ''}", argument.path, certain=certain)

@@ -22,6 +22,8 @@ _PLAIN: Final = word_set(
     "street filepath webhook zip zipcode postcode bio changelog "
     "language quantity sql id uuid uid guid ids uuids identifier identifiers hostname port lines rows password"
 )
+_WRITTEN: Final = word_set("description title note comment message reason step summary text")
+"""What is written freely, whatever it is of: `release_notes`, `cancel_reason`."""
 _SEARCHES: Final = word_set("search find query lookup list filter look match suggest discover retrieve recall")
 _BEGINNING = 12
 """Words of a name and a text that tell what a tool does."""
@@ -85,6 +87,8 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     if len(words) > 1 and words[-1] in _IDS:
         return rest - _IDS <= told or _names_another(argument, words[:-1], spoken)
     if argument.kind in ("integer", "number") and len(words) > 1 and not _UNITS.isdisjoint(words):
+        return True
+    if argument.kind == "string" and len(words) > 1 and words[-1] in _WRITTEN:
         return True
     owner = re.fullmatch(r"(\w{3,}?)(?:id|uid)s?", letters)
     if owner is not None and owner[1] in told:

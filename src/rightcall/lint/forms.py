@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rightcall.base.text import render_json
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import choices_in, is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
@@ -45,6 +45,7 @@ IS_CASE: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
+_IS_LISTED: Final = re.compile(r"\W*comma[- ]separated\b", re.IGNORECASE)
 _LOCAL_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
     r"YYYY-MM-DD[T ]HH?:?MM(?::?SS)?(?:\.\w+)?(?!\s?(?:Z|[+±-]|:|X|TZ|\[))|YYYY-MM-DD HH|:\d\d(?:\.\d+)?[+-]\d{4}\b",
@@ -75,7 +76,7 @@ _FORMATS: Final = (
                         r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\((?:an? )?UUID\)|"
                         r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
-    ("uuid", re.compile(r"\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
+    ("uuid", re.compile(r"(?<![-_][<{])\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
@@ -226,11 +227,16 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
         own = found[0].lower() in ("uuid", "uuids") or found[0].lower().endswith((" of", " for"))
-        if own and "uuid" in words_of(argument.name):
+        if own and "uuid" in map(singular, words_of(argument.name)):
             continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             yield from _formatted(argument, name, found[0], " ".join((text, *passed_texts(argument, calls))))
         return
+    if not _IS_LISTED.match(text):  # else what is told may be of some of them
+        yield from _patterned(argument, text)
+
+
+def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
     for pattern, told in _PATTERNS:
         found = told.search(text)

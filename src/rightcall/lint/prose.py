@@ -201,6 +201,8 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
         return
     given = argument.part.get("default", argument.schema.get("default"))
+    if IS_CASE.search(text[: max(0, text.lower().find("default"))]):
+        return  # of one mode
     if given not in (None, "", told) and not (isinstance(given, str) and str(told).lower() == given.lower()):
         yield _other_default(argument, given, told)
 
