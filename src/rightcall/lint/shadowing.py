@@ -141,15 +141,22 @@ def _overrides(sentence: str, tool: ToolView, others: dict[str, ToolView]) -> bo
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    by_name = {tool.name: tool for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
+    others = {tool.name: tool for tool in tools if re.search(r"[_-]|[a-z][A-Z]", tool.name)}
     for tool in tools:
-        others = {name: one for name, one in by_name.items() if name != tool.name}
-        for path, text in prose_of(tool):
-            found = next((one for reading in readings(text) if (one := _find_shadow(reading, tool, others))), "")
-            if found:
-                told = f"an order about another tool: {quote_text(found.strip())}"
-                yield tool, Hit("RC704", told, REMOVE, path)
-                break
+        own = others.pop(tool.name, None)  # and back again: thousands of tools would be copied for each of them
+        hit = _shadow_of(tool, others)
+        if own is not None:
+            others[tool.name] = own
+        if hit is not None:
+            yield tool, hit
+
+
+def _shadow_of(tool: ToolView, others: dict[str, ToolView]) -> Hit | None:
+    for path, text in prose_of(tool):
+        found = next((one for reading in readings(text) if (one := _find_shadow(reading, tool, others))), "")
+        if found:
+            return Hit("RC704", f"an order about another tool: {quote_text(found.strip())}", REMOVE, path)
+    return None
 
 
 def _find_shadow(text: str, tool: ToolView, others: dict[str, ToolView]) -> str:
