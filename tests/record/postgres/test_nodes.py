@@ -12,6 +12,7 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.record.admission import finishing
 from rightcall.record.postgres import PostgresStore
+from rightcall.record.postgres.node import LOCK_JOINING
 from rightcall.record.postgres.writer import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
 from rightcall.record.verify import newest_fit, verify_audit
@@ -182,6 +183,24 @@ def test_a_chain_that_was_cut_is_found(url: str) -> None:
         end(one, begin(one))
         run(url, f"DELETE FROM audit WHERE seq = {last.seq}")
         assert f"its node wrote record {last.seq}" in problem(one)
+
+
+def test_an_anchor_waits_for_no_other_node(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.record.postgres.writer.ANCHOR_RECORDS", 1)
+    monkeypatch.setattr("rightcall.record.postgres.writer.EVERY", 0)
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        begin(one, 1)
+        begin(two, 2)
+        with psycopg.connect(url, options="-c search_path=rightcall") as busy:
+            busy.execute(LOCK_JOINING.encode())
+            busy.execute("SELECT 1 FROM nodes WHERE id = 1 FOR UPDATE")
+            before = time.monotonic()
+            begin(one, 3)
+            begin(one, 4)
+            assert time.monotonic() - before < 2
+        anchors = [entry for entry in records(one) if b'"anchor"' in entry.body]
+        assert anchors
+        assert problem(one) == ""
 
 
 @pytest.mark.promise("A-03")

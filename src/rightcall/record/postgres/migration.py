@@ -29,7 +29,7 @@ from rightcall.record.identity import Origin, fingerprint
 from rightcall.record.postgres.connection import Address, connect, fault_of, load_driver, read_address
 from rightcall.record.postgres.node import LOCK_JOINING
 from rightcall.record.postgres.schema import MIGRATING, TIME, make_day, prepare
-from rightcall.record.postgres.tables import INSERT_MARKS, INSERT_RECORDS, PostgresTables, key_of, rewriting
+from rightcall.record.postgres.tables import INSERT_MARKS, INSERT_RECORDS, PostgresTables, key_of, make_rewrite
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.sqlite_file import key_beside
@@ -469,7 +469,7 @@ class Migration:
             if seal(entry, entry.body) != named[entry.seq]:
                 raise _changed(f"record {entry.seq:,} was changed after its content was erased")
         connection = self._connected()
-        statement, *values = rewriting(found)
+        statement, *values = make_rewrite(found)
         erased = connection.execute(statement.encode(), values).rowcount
         self._compare(found, connection.execute(_REWRITTEN, ([entry.seq for entry in found],)).fetchall())
         return erased

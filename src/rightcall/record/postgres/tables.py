@@ -328,7 +328,7 @@ class PostgresTables:
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
     def rewrite(self, entries: Sequence[AuditEntry]) -> list[int]:
-        return [seq for (seq,) in self._do(*rewriting(entries)).fetchall()]
+        return [seq for (seq,) in self._do(*make_rewrite(entries)).fetchall()]
 
     def _days(self) -> list[tuple[str, int | None]]:
         """Each day that is over, with its last number."""
@@ -569,7 +569,7 @@ class PostgresTables:
         self._do(put, id, json.encode(value).decode())
 
 
-def rewriting(entries: Sequence[AuditEntry]) -> tuple[str, list[str], list[int], list[str], list[str], list[int]]:
+def make_rewrite(entries: Sequence[AuditEntry]) -> tuple[str, list[str], list[int], list[str], list[str], list[int]]:
     """The statement that gives each of these records its body, with its values: it returns the numbers of those that
     held another."""
     days, seqs = [one.at[:10] for one in entries], [one.seq for one in entries]
