@@ -4,9 +4,11 @@ import json
 import os
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rightcall.record import erasure
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner
 from support.postgres import ON_SERVERS, shared
@@ -104,6 +106,49 @@ def test_content_is_erased_after_a_question_and_verify_says_so(run: Runner, file
     assert "content erased" in run("audit", "show", "1", *where).out
     assert "a private text" in run("audit", "show", "3", *where).out
     assert "There is nothing to erase." in run("audit", "erase", "--as", "ada", "--yes", "--by", "ann", *where).out
+    assert "digest" not in run("audit", "show", "1", *where).out
+    (erased,) = [line for line in run("audit", "tail", "--as", "ada", *where).out.splitlines() if " ada " in line]
+    assert erased.endswith("content erased")
+
+
+@pytest.mark.parametrize("name", ["Ada", "", "nobody"])
+def test_a_misspelt_caller_does_not_look_erased(run: Runner, file: Path, name: str) -> None:
+    done = run("audit", "erase", "--as", name, "--yes", "--by", "ann", "--store", str(file))
+    assert (done.code, f"no call of {name!r} is recorded" in done.err) == (2, True), done.err
+
+
+def test_an_interrupted_erasure_says_what_is_gone_and_goes_on(
+    run: Runner, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(SqliteStore(file)) as store:
+        diary = Diary(store)
+        for _ in range(2):
+            diary.end(diary.begin("bob"), summary="a private text")
+    where = ("--as", "bob", "--yes", "--by", "ann", "--store", str(file))
+    monkeypatch.setattr(erasure, "STEP", 1)
+    transact = SqliteStore.transact
+
+    def interrupted(store: SqliteStore, work: Any) -> Any:
+        if len(store.look(lambda tables: tables.newest(3, ("erase",)))) == 2:
+            raise KeyboardInterrupt
+        return transact(store, work)
+
+    with monkeypatch.context() as now:
+        now.setattr(SqliteStore, "transact", interrupted)
+        stopped = run("audit", "erase", *where)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "Interrupted: the content of 1 call (2 records) is gone." in stopped.err
+    assert "run the same command again" in stopped.err
+    assert "Erased the content of 2 calls (4 records)" in run("audit", "erase", *where).out
+    assert "Content erased, as records of that say: 6 records." in run("audit", "verify", *where[-2:]).out
+
+
+def test_a_pruned_record_is_told_as_such_and_is_not_counted(run: Runner, file: Path) -> None:
+    where = ("--store", str(file))
+    assert run("audit", "prune", "--keep", "0", "--yes", "--by", "ann", *where).code == 0
+    assert "record 1 was pruned; run" in run("audit", "show", "1", *where).err
+    assert "unknown record 50; run" in run("audit", "show", "50", *where).err
+    assert ": 1 record\n" in run("doctor", *where).out
 
 
 @pytest.mark.promise("A-03")

@@ -43,7 +43,7 @@ from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import require_person
 from rightcall.record.calls import CALLS, WORDS, CallFilter, CallRecord, Would, call, find_calls, rule_of
-from rightcall.record.erasure import Erased, erase, find_erasable
+from rightcall.record.erasure import Erasable, Erased, erase, find_erasable
 from rightcall.record.identity import counts_whole, lost, note_adoption, own, was_adopted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode
@@ -166,7 +166,9 @@ def _show(store: "Looking", options: Namespace) -> int:
     seq = _last_call(store) if options.id.strip().lower() == "last" else number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
-        raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
+        oldest = store.look(lambda tables: tables.oldest())
+        why = f"record {seq} was pruned" if 0 < seq < oldest else f"unknown record {seq}"
+        raise ConfigError(f"{why}; run `rightcall audit tail` to see the last calls")
     tell(options, record_of_view(view), lambda style: whole(view, style, places(options)))
     return OK
 
@@ -327,13 +329,13 @@ def erase_content(store: "Store", options: Namespace) -> int:
     found = store.look(lambda tables: find_erasable(tables, options.caller, before))
     spared = [f"Kept, because they run or wait for a person: {many(found.spared, 'call')}."] if found.spared else []
     done = Erased()
+    if not found.records and not found.spared:
+        _require_known(store, options.caller)
     if found.records:
         would = f"this would remove the content of {many(found.calls, 'call')} of {escaped(options.caller)} for good."
         if not options.yes and not _agreed_to(would, "Remove it? [y/N] ", options):
             return REFUSED
-        done = erase(store, found, options.caller, who(options), before)
-        give_space_back(store)
-        forget_figures(store)
+        done = _erase(store, found, before, options)
     record = {"records": done.records, "calls": done.calls, "spared": found.spared}
     told = (
         [f"Erased the content of {many(done.calls, 'call')} ({records(done.records)}), as a record of it says.",
@@ -342,6 +344,38 @@ def erase_content(store: "Store", options: Namespace) -> int:
     )  # fmt: skip
     tell(options, record, lambda _: [*told, *spared])
     return OK
+
+
+def _require_known(store: "Store", caller: str) -> None:
+    """A misspelt name must not look like one whose content is gone."""
+    if not store.look(lambda tables: find_calls(tables, CallFilter(caller), limit=1)):
+        raise ConfigError(f"no call of {escaped(caller)!r} is recorded; run `rightcall audit tail` to see the callers")
+
+
+def _erase(store: "Store", found: Erasable, before: str | None, options: Namespace) -> Erased:
+    """What is gone is gone: whoever interrupts it is told how far it came."""
+    watched = sys.stderr.isatty()
+    done, left = Erased(), ""
+
+    def progress(so_far: Erased) -> None:
+        nonlocal done
+        done = so_far
+        if watched:
+            sys.stderr.write(f"\r\x1b[KErased {done.records:,} of {records(len(found.records))} …")
+            sys.stderr.flush()
+
+    try:
+        erase(store, found, options.caller, who(options), before, progress)
+    except KeyboardInterrupt:
+        gone = f"the content of {many(done.calls, 'call')} ({records(done.records)}) is gone"
+        left = f"Interrupted: {gone}. To erase the rest, run the same command again.\n"
+        raise
+    finally:
+        sys.stderr.write(("\r\x1b[K" if watched else "") + left)
+        if done.records:
+            give_space_back(store)
+            forget_figures(store)
+    return done
 
 
 def forget_figures(store: "Store") -> None:

@@ -123,7 +123,8 @@ def _describe_course(record: CallRecord) -> str:
         return escaped(f"for approval {record.approval}", _DETAIL)
     if record.status == "proxied":
         return _passed(record)
-    given = render_json(record.params, _DETAIL)
+    is_gone = record.params is None and not record.digest  # as `erase` leaves it
+    given = "content erased" if is_gone else render_json(record.params, _DETAIL)
     return f"{given} → {escaped(record.summary, _DETAIL)}" if record.summary else given
 
 
@@ -236,7 +237,7 @@ def _sections(view: View, record: CallRecord, where: str) -> Iterator[tuple[str,
     yield "to allow it", _as_lines(line_to_add(record.rule, record.tool, record.effects))
     yield "outcome", _outcome(record)
     yield "error", text_lines(record.error if record.error != record.reason else None)
-    yield "digest", [escaped(record.digest)]
+    yield "digest", _as_lines(escaped(record.digest))
     yield "decided with", _as_lines(_basis(record))
     yield "hash", [view.entry.hash.hex()]
     yield "hash before", [view.before.hex() if view.before is not None else "pruned"]

@@ -9,7 +9,7 @@ all the same, and the `erase` record, itself in the chain, says what the emptied
 both. Records that were written before this could be done need nothing for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from msgspec import MsgspecError, Struct
@@ -88,9 +88,12 @@ def find_erasable(tables: Tables, caller: str, before: str | None = None) -> Era
     return Erasable(tuple(records), calls, spared)
 
 
-def erase(store: Store, found: Erasable, caller: str, by: str, before: str | None = None) -> Erased:
-    """In short transactions: what is to be written is read before them. Each leaves an `erase` record of its own. What
-    another has erased or removed meanwhile does not count."""
+def erase(
+    store: Store, found: Erasable, caller: str, by: str, before: str | None = None,
+    progress: Callable[[Erased], None] = lambda _: None,
+) -> Erased:  # fmt: skip
+    """In short transactions: what is to be written is read before them. Each leaves an `erase` record of its own, and
+    then `progress` hears what was erased so far. What another has erased or removed meanwhile does not count."""
     records = calls = 0
     for some in _parts(found.records, STEP):
         cuts = [
@@ -101,6 +104,7 @@ def erase(store: Store, found: Erasable, caller: str, by: str, before: str | Non
         done = store.transact(lambda tables, cuts=cuts: _cut(tables, cuts, caller, by, before))
         records += len(done)
         calls += sum(entry.kind in CALLS for entry in done)
+        progress(Erased(records, calls))
     return Erased(records, calls)
 
 
