@@ -142,9 +142,10 @@ def test_heads_that_were_kept_show_a_cut_after_the_last_anchor(kind: str, tmp_pa
         written(diary)
         assert diary.store.look(lambda tables: verify_audit(tables, heads=heads)).ok
         (seq, own) = heads[0]
-        later = {0: (seq + 1000, own)}
+        later = {0: (seq + 1000, own), 7: (seq + 2000, own)}
         found = diary.store.look(lambda tables: verify_audit(tables, heads=later))
         assert (found.ok, "the tail is truncated" in found.problem) == (False, True)
+        assert all(f"the chain of node {node} ends" in found.problem for node in later)
         other = {0: (seq, bytes(32))}
         assert "not the one of the heads file" in diary.store.look(lambda t: verify_audit(t, heads=other)).problem
         diary.store.transact(lambda tables: prune(tables, keep=0, by="ann"))

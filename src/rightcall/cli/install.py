@@ -721,19 +721,19 @@ def fault_of(path: str) -> str | None:
     refused."""
     file = os.path.realpath(path)
     if problem := lost(file):
-        return str(unusable(file, problem, way_out(file), "replaced"))
+        return unusable(file, problem, way_out(file), "replaced").reason
     try:
         if os.path.exists(path):
             with closing(Looking(path, found=path != record_without_policy())) as store:
                 if problem := store.look(store.strangeness):
-                    return str(unusable(file, problem, way_out(file), "replaced"))
+                    return unusable(file, problem, way_out(file), "replaced").reason
     except StoreError as fault:
-        return str(fault)
+        return fault.reason
     folder = os.path.dirname(file)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        return str(no_folder(file))
+        return no_folder(file).reason
     if os.path.lexists(file) and not (os.access(file, os.W_OK) and os.access(folder, os.W_OK | os.X_OK)):
-        return str(read_only(file))
+        return read_only(file).reason
     return None
 
 

@@ -253,12 +253,15 @@ class _Walk:
 
     def compare_kept(self, kept: dict[int, Anchor]) -> None:
         """Each chain reaches at least as far as the heads that somebody kept elsewhere."""
+        lasts = {node: (self.head if self._chains is None else self._heads.get(node, (0, START)))[0] for node in kept}
+        if short := {node: last for node, last in lasts.items() if last < kept[node][0]}:
+            what = "; ".join(
+                f"the chain of node {node} ends with record {last}, the heads file names record {kept[node][0]}"
+                for node, last in short.items()
+            )
+            raise _Wrong(min(short.values()) + 1, f"the tail is truncated: {what}")
         for node, (seq, own) in kept.items():
-            last = self.head if self._chains is None else self._heads.get(node, (0, START))
             cut = self.pruned.chains.get(node, (self.pruned.seq, self.pruned.hash))
-            if seq > last[0]:
-                what = f"the chain of node {node} ends with record {last[0]}, the heads file names record {seq}"
-                raise _Wrong(last[0] + 1, f"the tail is truncated: {what}")
             if seq == cut[0] and seq and own != cut[1]:
                 raise _Wrong(seq, f"record {seq} was pruned, and it was not the one of the heads file")
             if 0 < seq < cut[0]:
