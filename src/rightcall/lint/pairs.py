@@ -430,8 +430,17 @@ _NUMBERS: Final = word_set("id number no key code uuid")
 def _is_other(argument: Argument) -> bool:
     """Whether no text says that the number of the other tools is meant."""
     words = words_of(argument.description)
+    if argument.kind == "integer":
+        return argument.name.lower() in _COUNTED_ITSELF and _IDS.isdisjoint(words)
     untold = (_NUMBERS - {"no"}).isdisjoint(words) if is_word(argument.name.lower()) else not words
-    return argument.kind != "integer" and (untold or not _TOLD_OTHERWISE.isdisjoint(words))
+    return untold or not _TOLD_OTHERWISE.isdisjoint(words)
+
+
+_COUNTED_ITSELF: Final = word_set(
+    "version revision status state priority severity level year month week day page position rank step stage grade line "
+    "port score rating size order round chapter"
+)
+"""What has numbers that are no IDs: `Version to read`, beside a `version_id`."""
 
 
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
