@@ -241,7 +241,9 @@ _ABOUT: Final = word_set(
     "setting start launch certificate cert provision install restore backup mount share link deploy server host"
 )
 """What a tool says that works on secrets, or that opens something with one."""
-_OPENS: Final = word_set("host hostname port dsn database db server endpoint url uri ssid path file archive keystore")
+_OPENS: Final = word_set(
+    "host hostname ip target port dsn database db server endpoint url uri ssid path file archive keystore"
+)
 
 
 def check(tool: ToolView) -> Iterator[Hit]:

@@ -381,7 +381,7 @@ def _place_of_enum(argument: Argument) -> str:
     if argument.kind == "array":
         return " to `items`"
     if argument.part.get("default") == "":
-        return ', with "" in it'
+        return ', and let it be left out, in place of ""'  # Gemini refuses an empty value
     if "anyOf" in argument.part or "oneOf" in argument.part:
         return f" beside its `type: {argument.kind or 'string'}`"
     return ", with null in it" if is_nullable(argument) else ""

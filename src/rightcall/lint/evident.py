@@ -37,7 +37,7 @@ _UNITS: Final = word_set(
     "ms millisecond second sec minute min hour day week month year byte kb mb gb px pixel percent pct meter metre km "
     "celsius char character line token step item result page table row retry attempt count"
 )
-_FORMED: Final = word_set(
+FORMED: Final = word_set(
     "date time datetime timestamp start end since until from to before after amount price cost rate size format filter "
     "range sort order type mode status state option config configuration setting param parameter arg argument data "
     "value field property unit kind level scope env body payload"
@@ -93,7 +93,9 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     owner = re.fullmatch(r"(\w{3,}?)(?:id|uid)s?", letters)
     if owner is not None and owner[1] in told:
         return True  # `courseid`
-    return (bool(rest) and not rest & _FORMED and rest <= told) or _is_subject(argument, tool)
+    if len(words) == 1 and len(words[0]) >= _SHORTEST_OWNER and any(one.startswith(words[0]) for one in told):
+        return words[0] not in FORMED  # `prot`, of a protocol
+    return (bool(rest) and not rest & FORMED and rest <= told) or _is_subject(argument, tool)
 
 
 def _is_form(word: str, other: str) -> bool:

@@ -4,13 +4,13 @@ tool's description, its sentences, the object around the argument or the parts i
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.catalog.tidy import as_list, as_schema
-from rightcall.gate.repair.words import singular, words_of
+from rightcall.gate.repair.words import is_word, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView, effective, outside_branches
-from rightcall.lint.evident import MOST_TEXT, is_evident, is_told_elsewhere
+from rightcall.lint.evident import FORMED, MOST_TEXT, is_evident, is_told_elsewhere
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
 
 _SECTION: Final = re.compile(
@@ -29,8 +29,17 @@ _RETURNS: Final = re.compile(
 )
 
 
-def find_bare(tool: ToolView) -> Iterator[Hit]:
+def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that nothing explains, and those that only the description of the tool does."""
+    described = [bool(one.description.strip()) for tool in tools for one in tool.top]
+    forgot = 2 * sum(described) >= len(described)
+    for tool in tools:
+        yield from ((tool, hit) for hit in _find_bare(tool, forgot=forgot))
+
+
+def _find_bare(tool: ToolView, *, forgot: bool) -> Iterator[Hit]:
+    """`forgot`: whether the author describes at least half of all arguments. Of one who does not, those count whose
+    form a name cannot tell."""
     told = {name for name, _ in documented(tool)}
     texts = {one.path: one.description for one in tool.arguments}
     bare = [
@@ -55,6 +64,7 @@ def find_bare(tool: ToolView) -> Iterator[Hit]:
             or one.name in described
             or _is_shaped(one, tool)
             or is_evident(one, tool, spoken)
+            or not (forgot or _is_guess(one))
         }
         left = [one for one in bare if one.path not in plain]
         if len(left) <= _FEW and not _is_oversight(tool) and not any(_is_needed(one, tool) for one in left):
@@ -76,6 +86,19 @@ def _is_oversight(tool: ToolView) -> bool:
     """Whether nearly all arguments of a tool have a text, so that one without was forgotten."""
     own = {outside_branches(one.path): one for one in tool.arguments if not _wraps(one, tool)}
     return sum(not one.description.strip() for one in own.values()) <= max(1, len(own) // 4)
+
+
+def _is_guess(argument: Argument) -> bool:
+    """Whether the name cannot tell what to write: an angle, a mode, a `filters` that is a text, or no word at all."""
+    words = words_of(argument.name)
+    if argument.kind in ("integer", "number", "object", "") or not any(map(is_word, map(singular, words))):
+        return True
+    plural = argument.kind == "string" and singular(words[-1]) != words[-1]
+    return plural or not (_FORMED | FORMED | _PLACES).isdisjoint(map(singular, words))
+
+
+_PLACES: Final = word_set("when where how which region area zone location position place point")
+"""Words of what may be a name, a code or coordinates."""
 
 
 def _is_needed(argument: Argument, tool: ToolView) -> bool:
@@ -204,7 +227,7 @@ def _speaks_of(name: str, text: str) -> bool:
     known = re.escape(name)
     said = rf"(?<!\w){known}(?:\s?[=:(]| (?:is|are|must|may|can|takes|selects|names)\b)"
     given = rf"\b(?:supply|pass|provide|set|needs?) (?:an? |the |its )?{known}\b"
-    written = rf"\bthe {known} (?:is|must|may|can)\b"
+    written = rf"\bthe {known} (?:is|must|may|can)\b|\b{known} (?:syntax|format|form)\b"
     return re.search(said, text) is not None or re.search(rf"{given}|{written}", text, re.IGNORECASE) is not None
 
 

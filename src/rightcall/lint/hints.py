@@ -128,6 +128,7 @@ def _destroys(tool: ToolView, words: tuple[str, ...], verb: str) -> Iterator[Hit
             f"`destructiveHint` is false, and {quote_name(tool.name)} says {quote_text(says)}",
             "set it to true",
             (*place, "destructiveHint"),
+            certain="cache" not in words and "caches" not in words,  # it comes again by itself
         )
     elif (
         destructive is True

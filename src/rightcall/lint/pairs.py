@@ -437,8 +437,8 @@ def _is_other(argument: Argument) -> bool:
 
 
 _COUNTED_ITSELF: Final = word_set(
-    "version revision status state priority severity level year month week day page position rank step stage grade line "
-    "port score rating size order round chapter"
+    "version revision status state priority severity level year month week day page position rank step stage grade "
+    "line port score rating size order round chapter"
 )
 """What has numbers that are no IDs: `Version to read`, beside a `version_id`."""
 

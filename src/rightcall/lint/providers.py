@@ -165,6 +165,8 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
             not isinstance(one, str) and one is not None for one in cast("list[Any]", values)
         ):
             words.setdefault(_ENUM_OF_NUMBERS, []).append(_named(path))
+        elif isinstance(values, list) and "" in values:
+            words.setdefault(_EMPTY_VALUE, []).append(_named(path))
         if isinstance(part.get("type"), list) and (named or not tool.is_strict):
             words.setdefault(_TYPE_AS_LIST, []).append(_named(path))
         if own and part.get("type") == "string" and part.get("format") not in (None, "date-time", "enum"):
@@ -195,6 +197,7 @@ def _gemini(tool: ToolView, schema: Schema, *, named: bool) -> Iterator[Hit]:
 
 
 _ENUM_OF_NUMBERS: Final = "an enum of numbers"
+_EMPTY_VALUE: Final = "an empty value in `enum`"
 _TYPE_AS_LIST: Final = "a type that is a list"
 _INSTEAD: Final = {
     "const": "`enum` with one value", "oneOf": "`anyOf`",
@@ -245,6 +248,11 @@ def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
         known.append("put the referenced schema in its place")
     if "prefixItems" in words:
         known.append("write `items` for `prefixItems`, or make it an object")
+    if _EMPTY_VALUE in words:
+        known.append("leave the empty value out, and let the argument be left out")
+    if any({"not": {}} in as_list(part.get(union)) for part in parts for union in ("anyOf", "oneOf")):
+        known.append('leave the branch `{"not": {}}` out, which nothing fits')
+        words = {word: names for word, names in words.items() if word != "not"}
     if "allOf" in words:
         known.append("merge the parts of `allOf` into one schema")
     left = [word for word in words if word not in _HANDLED]
@@ -256,6 +264,7 @@ def _instead(words: dict[str, list[str]], parts: list[Schema]) -> str:
 _HANDLED: Final = frozenset(
     (
         *_INSTEAD,
+        _EMPTY_VALUE,
         "propertyNames",
         "$ref",
         "prefixItems",

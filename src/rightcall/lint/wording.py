@@ -9,7 +9,6 @@ from typing import Final
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.evident import MOST_TEXT
-from rightcall.lint.explained import find_bare
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.polarity import find_turned
 from rightcall.lint.told import find_missing
@@ -88,7 +87,6 @@ _STOP: Final = word_set(
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
     yield from _act(tool)
-    yield from find_bare(tool)
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
     yield from _find_cut(tool)
