@@ -17,7 +17,8 @@ from rightcall.lint.findings import word_set
 MOST_TEXT: Final = 2_000
 """Characters of an argument's description that are read."""
 
-_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}"
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}#?"
+_COMPARISON = r"(?:[<>=!]=|[<>=])(?![<>=!])"
 _SINGLE, _DOUBLE, _BACKTICK = r"'[^'\n]{1,40}'", r"\"[^\"\n]{1,40}\"", r"`[^`\n]{1,40}`"
 QUOTED = rf"(?:{_SINGLE}|{_DOUBLE}|{_BACKTICK})"
 _NOTE = r"(?:\s?\([^()\n]{0,100}\))?"
@@ -30,7 +31,7 @@ def _list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
 
 
 _LISTED_QUOTES: Final = re.compile("|".join(_list_of(one) for one in (_SINGLE, _DOUBLE, _BACKTICK)))
-_BARE_LIST: Final = re.compile(_list_of(_WORD))
+_BARE_LIST: Final = re.compile(f"{_list_of(_WORD)}|{_list_of(_COMPARISON)}")
 GOOD = r"(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recogni[sz]ed|known)"
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one (?:out )?of(?: the following(?: values| options)?| these(?: values)?)?|"
@@ -280,9 +281,17 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     known = _KNOWN.search(text)
     if known is not None and not is_example(text, known.start(1)):
         yield _checked(text, known.start(1), known.end(1), known[1])
+    for found in _THAT_IS.finditer(text):
+        values = _checked(text, found.start(1), found.end(1), found[1], lead=True)
+        signed = {value[:-1] for value in values if value.endswith("+")}
+        whole = signed == {value[:-1] for value in values if value.endswith("-")} != set()
+        shown = _CODES.fullmatch(found[1].rstrip(".")) or _are_things(values)
+        yield values if whole or (chosen and not shown and not {*names} & _TEXTUAL) else []
     yield from _used_for(text, chosen)
 
 
+_THAT_IS: Final = re.compile(rf"\b(?:i\.e\.|that is),? ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}){_ENDED}")
+"""`i.e. raw, medium or done`. Many write it for `e.g.`, so that it is believed of kinds and of pairs with a sign."""
 _ONLY: Final = re.compile(rf"(?:[^.:\n(]{{3,60}}: )?({OR_LIST}) only\.?", re.IGNORECASE)
 _JUST_LISTED: Final = re.compile(r"([a-z]+(?:, [a-z]+){2,9})(?:,? (?:-|–|and) nothing else)?\.?")
 """`won, lost, drawn`: the whole text"""
@@ -317,11 +326,13 @@ _TOKEN = rf"(?:{QUOTED}|[A-Z][A-Z0-9_]{{0,20}}|[a-z][\w-]{{1,20}})"
 _SERVES = r"(?:for|to|if|when)"
 _NEXT = rf"(?:[,;]| and\b| or\b)(?: and| or)? (?:use |pass )?({_TOKEN}) {_SERVES}\b"
 _NEXT_ONE = _NEXT.replace(f"({_TOKEN})", _TOKEN)
-_PURPOSE = rf"(?:(?!{_NEXT_ONE})[^,;.\n]){{2,80}}"
+_LAST = rf"(?:,? (?:or|else|otherwise)(?: just| simply| use| pass)?|[,;] else) ({QUOTED})(?: otherwise)?"
+"""One more that needs no explanation: `or "both"`"""
+_PURPOSE = rf"(?:(?!{_NEXT_ONE}|{_LAST.replace(f'({QUOTED})', QUOTED)})[^,;.\n]){{2,80}}"
 """What a value is used for, up to the next one: each text is taken apart in one way."""
 _USE: Final = re.compile(
     rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^)({_TOKEN}) {_SERVES} "
-    rf"{_PURPOSE}((?:{_NEXT_ONE} {_PURPOSE}){{1,12}})(?=[.;\n]|$)"
+    rf"{_PURPOSE}((?:{_NEXT_ONE} {_PURPOSE}){{1,12}})(?:{_LAST})?(?=[.;\n]|$)"
 )
 _NEXT_USE: Final = re.compile(_NEXT)
 """`Use SMS for a text, MAIL for a letter`"""
@@ -357,7 +368,7 @@ def used_values(text: str) -> list[str]:
 def _used_for(text: str, chosen: bool) -> Iterator[list[str]]:
     """The values of which a text tells what each is used for."""
     for found in _USE.finditer(text):
-        told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]))]
+        told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]), found[3]) if one]
         capitals = all(one.isupper() for one in told)
         plain = chosen and not _are_things(told) and not any(one.lower() in _FILLER for one in told)
         closed = not is_example(text, found.start(1)) and not _OTHERS.search(text)
@@ -385,7 +396,7 @@ _MEANING = r"[^,;=\n\"'`|()]{2,80}?"
 _QUOTED_LEGEND: Final = re.compile(
     rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
     rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\.\s+|\s(?:or|and)\s)"
-    rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})\s*(?=[.;\n]|$)",
+    rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})(?:{_LAST})?\s*(?=[.;\n]|$)",
     re.IGNORECASE,
 )
 """`Pass 'km' for kilometres, 'mi' for miles`; `'keep' leaves it, 'drop' removes it`"""
@@ -409,6 +420,7 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
         begins = not text[: found.start()].strip() or (found[0][0] == ":" and len(re.findall(QUOTED, found[1])) > _PAIR)
         if (chosen or begins) and not is_example(text, found.start(1)):
             told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_NOTE}{_MEANS})", found[1], re.IGNORECASE)]
+            told += [found[2][1:-1]] if found[2] else []
             others = _OTHERS.search(text) or _ETC.search(found[1])
             yield told if _are_values(told) and not others else []
 
@@ -491,7 +503,7 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if _KEYED.match(text, end) or _IN_ANOTHER_CASE.match(text, end) or len(_OF_CASE.findall(text)) > 1:
         return []
     values = _values(listed)
-    if any(value.endswith(("_", "-")) for value in values):
+    if any(value.endswith(("_", "-")) and f"{value[:-1]}+" not in values for value in values):
         return []  # `prefix: clip_, line_`: the values begin like that
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
@@ -578,7 +590,8 @@ def _have_dots(values: list[str]) -> bool:
 def _are_values(values: list[str]) -> bool:
     """Plain words, as `enum` has them: no sentence, path, address or number of an item."""
     return all(
-        value and re.fullmatch(r"[A-Za-z_+-]?[\w.+ -]{0,39}", value) and value.count(" ") < 2
+        value and re.fullmatch(rf"[A-Za-z_+-]?[\w.+ -]{{0,39}}#?|\d{{1,2}}/\d{{1,2}}|{_COMPARISON}", value)
+        and value.count(" ") < 2
         and not re.fullmatch(r"\d{2,}|e\.?g\.?|[^.]*[A-Za-z_]\.[A-Za-z].*", value)
         for value in values
     )  # fmt: skip

@@ -203,6 +203,8 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         same = (alike and one.kind) or _SEVERAL.isdisjoint(words_of(f"{one.description} {other.description}"))
         return ("RC111", "differ only in singular and plural") if same else None
+    if [*map(_spelt, mine)] == [*map(_spelt, theirs)]:
+        return "RC111", _OF_SPELLING
     if alike and _one_letter_apart(left, right):
         return "RC111", "are one letter apart"
     apart = (mine[:1] == theirs[:1] and mine[-1:] == theirs[-1:]) or min(mine, theirs, key=len) in _HEADS
@@ -573,6 +575,8 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
         return False  # `lookup_member`, by its number, and `search_members`
     if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
         return True  # what lists gives several, whatever its name says
+    if why == _OF_NUMBER and mine and theirs and _say_the_same(one, other):
+        return True  # no text tells what the one for several selects by
     if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
         return True  # one argument more is no help
     return alike or not _FATAL.isdisjoint(words_of(one.name))
@@ -628,7 +632,9 @@ def resemblance(one: str, other: str) -> str | None:
         longer, shorter = sorted((mine, theirs), key=len, reverse=True)
         if longer[2:] == shorter[1:]:
             return "mean the same"
-    if _one_letter_apart(one, other) or [*map(_british, mine)] == [*map(_british, theirs)]:
+    if [*map(_spelt, mine)] == [*map(_spelt, theirs)]:
+        return _OF_SPELLING
+    if _one_letter_apart(one, other):
         return "are one letter apart"
     return "mean the same" if _same_act(mine, theirs) else None
 
@@ -658,9 +664,19 @@ def _telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _british(word: str) -> str:
-    """`organise` for `organize`; a first letter is no matter of spelling (`zadd`, `sadd`)."""
-    return word[:1] + word[1:].replace("z", "s")
+_SPELLINGS: Final = re.compile(
+    r"(?<=\w)(?:(?P<s>z|(?<=\w{3}[ni])c(?=es?$))|(?P<er>(?<=\w{2}[bt])re(?=s?$)|(?<=\w{3})(?:ou?|(?<![aeiou])i?e)r(?=s?$))|"
+    r"(?P<or>(?<=\w{2})our(?=ed|ing|al|ite|hood))|(?P<og>ogue(?=s?$))|(?P<m>mme(?=s?$))|(?P<e>[ao]e(?=\w{3})))"
+)
+
+
+def _spelt(word: str) -> str:
+    """`organise` for `organize`, `haulier` for `hauler`: one of the spellings that a word has. A first letter is no
+    matter of spelling (`zadd`, `sadd`)."""
+    return _SPELLINGS.sub(lambda found: found.lastgroup or "", word)
+
+
+_OF_SPELLING: Final = "are two spellings of one name"
 
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -683,7 +699,11 @@ def _same_act(mine: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
 def _overlap(one: ToolView, other: ToolView) -> str | None:
     """Why two tools are taken for each other that take the same arguments and differ by their verb alone."""
     mine, theirs = words_of(one.name), words_of(other.name)
-    if len(mine) != len(theirs) or len(mine) < 2 or opposed(one.name, other.name):
+    if opposed(one.name, other.name):
+        return None
+    if _unfilled(mine) == _unfilled(theirs) and _take_the_same(one, other) and _say_the_same(one, other):
+        return "differ only in a word that says little"
+    if len(mine) != len(theirs) or len(mine) < 2:
         return None
     apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
     if len(apart) != 1 or not _take_the_same(one, other):
@@ -698,6 +718,32 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
 
 
 _FACTS: Final = word_set("info information details detail data profile")
+_FILLS: Final = _FACTS - {"profile"} | word_set("record records entry entries result results value values list")
+_OF_NONE: Final = _FILLS | word_set("one single")
+"""Words that do not say which of two things a text is about."""
+
+
+def _unfilled(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name in the singular, without those at the end that say little: `get_order` for
+    `get_orders_data`."""
+    kept = words
+    while len(kept) > _OF_KIND and kept[-1] in _FILLS:
+        kept = kept[:-1]
+    return tuple(map(singular, kept))
+
+
+def _say_the_same(one: ToolView, other: ToolView) -> bool:
+    """Whether two texts have the same words, but for those of the names, in brackets, and those that say little."""
+    names = {*words_of(f"{one.name} {other.name}")} | _JOINS | _OF_NONE
+    mine, theirs = (
+        {_uninflected(word) for word in words_of(_IN_BRACKETS.sub(" ", tool.description[:400]))}
+        - {_uninflected(word) for word in names}
+        for tool in (one, other)
+    )
+    return mine == theirs and len(mine) >= _LEAST_TOLD
+
+
+_IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 
 
 def _take_the_same(one: ToolView, other: ToolView) -> bool:

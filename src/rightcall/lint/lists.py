@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.base.text import estimate
+from rightcall.catalog.tidy import as_list
 from rightcall.lint.definitions import Document, ToolView, view_tool
-from rightcall.lint.findings import Hit, join_names, quote_text
+from rightcall.lint.evident import MOST_TEXT
+from rightcall.lint.findings import Hit, join_names, quote_name, quote_text
 from rightcall.lint.schemas import walk
 
 DEAR_TOOL: Final = 2_000
@@ -26,20 +28,26 @@ LONG_BESIDE, TIMES_ARGUMENTS = 600, 3
 """or already, where it takes so many times as much as the arguments."""
 _REPEATED_PARTS, _REPEATED_TOKENS = 3, 400
 """How often a schema has one part, and what it costs to repeat it, from which on it is told."""
-_REPEATED_TOOLS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
-"""Tools that share a text, its tokens, and what it costs to repeat it, from which on it is told."""
+_REPEATED_TEXTS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
+"""Texts that share sentences, their tokens, and what it costs to repeat them, from which on it is told."""
+_MOST_VALUES = 500
+"""Values of an `enum` that are looked for in a text."""
 
 
 def cost_of(tool: ToolView) -> int:
     """The tokens of a definition, roughly. Hosts send a model the name, the description and the schema of the
     arguments; `outputSchema`, `annotations`, `_meta` and the like stay with the host."""
-    sent = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return estimate(json.dumps(sent, ensure_ascii=False, separators=(",", ":"), default=str))
+    return estimate(_sent({"name": tool.name, "description": tool.description, "parameters": tool.schema}))
+
+
+def _sent(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
     tokens = cost_of(tool)
     told = estimate(tool.description)
+    beside = tokens - estimate(_sent(tool.description))
     if tokens > DEAR_TOOL:
         long = told > LONG_DESCRIPTION
         yield Hit(
@@ -48,7 +56,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "shorten the description" if long else "take out arguments and texts that no call needs",
             tool.at("description" if long else "name"),
         )
-    elif told > LONG_DESCRIPTION or (told > LONG_BESIDE and told * (TIMES_ARGUMENTS + 1) > tokens * TIMES_ARGUMENTS):
+    elif told > LONG_DESCRIPTION or (told > LONG_BESIDE and told > beside * TIMES_ARGUMENTS):
         yield Hit(
             "RC606",
             f"the description takes about {told:,} tokens in every request",
@@ -57,6 +65,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
         )
     elif tokens > LARGE_TOOL and (again := _repeated_part(tool)):
         yield Hit("RC608", again, "make it one argument that takes a list, or describe the form", tool.at("name"))
+    elif tokens > _REPEATED_SUM and (texts := _repeated_texts(tool)):
+        yield Hit("RC608", *texts, tool.at("name"))
     elif tokens > LARGE_TOOL:
         yield Hit(
             "RC605", f"about {tokens:,} tokens in every request", "shorten it where that loses nothing", tool.at("name")
@@ -74,6 +84,23 @@ def _repeated_part(tool: ToolView) -> str:
         if times >= _REPEATED_PARTS and (again := tokens * (times - 1)) >= _REPEATED_TOKENS:
             return f"the schema has the same {tokens:,} tokens {times} times, {again:,} too many: {quote_text(part)}"
     return ""
+
+
+def _repeated_texts(tool: ToolView) -> tuple[str, str] | None:
+    """Sentences that many arguments share, or a text that repeats the values of `enum`; with the advice."""
+    for times, piece, tokens in _shared((one.name, one.description, ()) for one in tool.arguments):
+        again = tokens * (times - 1)
+        told = f"{times} arguments repeat the same {tokens:,} tokens, {again:,} too many: {piece}"
+        return told, "tell it once, in the description of the tool"
+    for one in tool.arguments:
+        listed = as_list(one.schema.get("enum")) or as_list(one.item.get("enum"))
+        text = one.description[:MOST_TEXT]
+        values = "".join(value for value in listed[:_MOST_VALUES] if isinstance(value, str) and value in text)
+        tokens = estimate(values)
+        if tokens >= _REPEATED_SUM and 3 * len(values) >= 2 * len(text):  # else it explains them
+            told = f"the text of {quote_name(one.name)} repeats the values of its `enum`, {tokens:,} tokens too many"
+            return told, "leave them out of the text"
+    return None
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -96,25 +123,29 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
 
 def _repeated(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """The same sentences in the descriptions of many tools. Those that tell of an argument belong to each of them."""
-    users: dict[str, list[ToolView]] = {}
-    for tool in tools:
-        own = {one.name for one in tool.top}
-        for piece in dict.fromkeys(re.split(r"\n+|(?<=[.!?])\s+", tool.description)):
+    texts = [(str(tool.number), tool.description, {one.name for one in tool.top}) for tool in tools]
+    for times, piece, tokens in _shared(texts):
+        told = f"{times} tools repeat the same {tokens:,} tokens, {tokens * (times - 1):,} too many: {piece}"
+        yield None, Hit("RC608", told, "tell it once, in the instructions of the server")
+
+
+def _shared(texts: Iterable[tuple[str, str, Collection[str]]]) -> Iterator[tuple[int, str, int]]:
+    """How many texts share sentences that are worth telling, the first of these, and what all of them cost. A text
+    comes with whose it is and with names: what begins with one of them belongs there."""
+    users: dict[str, dict[str, None]] = {}
+    for whose, text, own in texts:
+        for piece in dict.fromkeys(re.split(r"\n+|(?<=[.!?])\s+", text)):
             told = _OF_ARGUMENT.match(piece)
             if len(piece) >= _SHORTEST_PIECE and (told is None or told[1] not in own):
-                users.setdefault(piece.strip(), []).append(tool)
-    shared: dict[tuple[int, ...], list[str]] = {}
+                users.setdefault(piece.strip(), {})[whose] = None
+    shared: dict[tuple[str, ...], list[str]] = {}
     for piece, those in users.items():
-        if len(those) >= _REPEATED_TOOLS:
-            shared.setdefault(tuple(one.number for one in those), []).append(piece)
-    for numbers, pieces in shared.items():
+        if len(those) >= _REPEATED_TEXTS:
+            shared.setdefault(tuple(those), []).append(piece)
+    for those, pieces in shared.items():
         tokens = sum(map(estimate, pieces))
-        again = tokens * (len(numbers) - 1)
-        if tokens >= _REPEATED_PIECE and again >= _REPEATED_SUM:
-            told = (
-                f"{len(numbers)} tools repeat the same {tokens:,} tokens, {again:,} too many: {quote_text(pieces[0])}"
-            )
-            yield None, Hit("RC608", told, "tell it once, in the instructions of the server")
+        if tokens >= _REPEATED_PIECE and tokens * (len(those) - 1) >= _REPEATED_SUM:
+            yield len(those), quote_text(pieces[0]), tokens
 
 
 _SHORTEST_PIECE: Final = 24
