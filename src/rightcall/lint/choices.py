@@ -312,10 +312,10 @@ _SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 def _are_things(values: Sequence[str]) -> bool:
     """Whether values are nouns in the plural, as in `friends, family or colleagues`, or kinds of values."""
-    return any((value.islower() and singular(value) != value) or value.lower() in _KINDS for value in values)
+    return any((value.islower() and singular(value) != value) or value.lower() in KINDS for value in values)
 
 
-_KINDS: Final = word_set(
+KINDS: Final = word_set(
     "name id email mail url uri path title number key slug text code string address phone username handle file folder "
     "query word date time label tag ticker symbol domain hash keyword description body content link"
 )
@@ -494,7 +494,7 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed) or _SHARED_WORD.search(listed):
         return []
     inside = text[max(0, start - 1) : start]
-    if _OPEN.match(text, end) or (inside in ("[", "{") and '"' in listed):
+    if _OPEN.match(text, end) or _OPEN_BEHIND.match(text, end) or (inside in ("[", "{") and '"' in listed):
         return []
     if _OTHERS.search(text, end):
         return []
@@ -521,6 +521,10 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     return values if sound and not said else []
 
 
+_OPEN_BEHIND: Final = re.compile(
+    r"\s?\)\s?,?\s?or (?!omit|leave|null|none|empty|nothing|not\b|a blank|an empty)", re.IGNORECASE
+)
+"""`a family ('Oak', 'Beech') or its code`"""
 _KEYED: Final = re.compile(r"\s*:\s*[\[{'\"`\d]")
 """The last one is the key of an object: `{'size': 't3.medium', 'location': 'Bern'}`."""
 _IN_ANOTHER_CASE: Final = re.compile(rf"\s*;\s*{_WORD}(?:,\s*{_WORD}){{1,19}}\s*\(")

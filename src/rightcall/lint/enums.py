@@ -11,7 +11,17 @@ from typing import Any, Final
 from rightcall.base.text import escaped
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.choices import GOOD, LIST, OR_LIST, QUOTED, choices_in, headed_choices, is_example, used_values
+from rightcall.lint.choices import (
+    GOOD,
+    KINDS,
+    LIST,
+    OR_LIST,
+    QUOTED,
+    choices_in,
+    headed_choices,
+    is_example,
+    used_values,
+)
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, plain, quote_name, quote_text, word_set
@@ -164,6 +174,8 @@ def _serving_of(tool: ToolView) -> Iterator[Hit]:
         led = _IS_SET.fullmatch(verb) and (_BEGINS.search(head) or told) and not _GOES_ON.search(sentence)
         others = taken - {argument.name}
         apart = any("=" in gap or others & {*re.findall(r"[\w-]+", gap)} for gap in gaps)
+        if len(re.findall(QUOTED, sentence)) > len(marked):
+            continue  # one of the values is no word, or something else is quoted
         joins = not apart and all(_SERVING.fullmatch(gap) and _JOINED.search(gap) for gap in gaps)
         if led and verb.strip("`'\" ") and joins and not _OR_ELSE.match(sentence, values[-1].end()):
             yield from find_choices(argument, f"One of: {', '.join(f'`{one[1]}`' for one in values)}.", tool)
@@ -262,6 +274,15 @@ _KEYWORD: Final = re.compile(
 )
 
 
+def _are_kinds(values: list[str], name: str) -> bool:
+    """Whether two values say what may be written, and not which: `name or code` of a town."""
+    chooses = not (_SORTS | _CHOOSES_KIND).isdisjoint(words_of(name))
+    return len(values) == 2 and not KINDS.isdisjoint(map(str.lower, values)) and not chooses
+
+
+_CHOOSES_KIND: Final = word_set("sort order group type kind mode format")
+
+
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
@@ -282,7 +303,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
-        if _is_longer_elsewhere(text, lowered):
+        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name):
             return
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
