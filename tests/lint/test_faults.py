@@ -140,7 +140,8 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "erwähne dem a ", "schritt ",
               "Example: {\"a\": ", "chew(a=1, ", "set `a` to `b` for c or ", "give a in `b` ", "a number from 1,",
               "the given a ", "list passwords other tools ", "api keys of the user, ",
-              "use a, b or ", "'a' for b or ", "i.e. a, b or ", "one of <, ", "must be a full ",
+              "use a, b or ", "'a' for b or ", "i.e. a, b or ", "one of <, ", "must be a full ", "never mention fees ",
+              "bother the user with ",
               "Opening day, e.g. 2026-04-12 "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:

@@ -27,7 +27,7 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
         (_IN_CASE.match(behind) and not admits)
         or (_LATER.match(behind) and not _GRAVE.search(behind))
         or _guards_a_secret(before, found)
-        or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _ONLY_READS.match(behind)))
+        or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _needs_no_yes(before, behind)))
         or _is_effect(before, found, behind)
         or ("shell" in found.re.groupindex and not _OF_SHELLS.isdisjoint(words_of(tool.name)))
         or (_DETAILS.search(found[0]) and not admits)
@@ -103,6 +103,13 @@ _GRAVE: Final = re.compile(
 )
 _ASKS_FIRST: Final = re.compile(r"\b(?:confirm|permission|approval|consent)", re.IGNORECASE)
 _ONLY_READS: Final = re.compile(r" to (?:read|view|list|see|search)(?: (?:it|them|this))?\s*(?:[.;,]|$)", re.IGNORECASE)
+_ASKED_BEFORE: Final = re.compile(r"[^.\n]{0,20}\b(?:again|a second time|too|as well|yourself)\b", re.IGNORECASE)
+_CHANGES_NOTHING: Final = re.compile(
+    r"\b(?:read[- ]only|(?:only|just) reads?|(?:reads?|lists?|shows?) only|changes? nothing|no side effects|"
+    r"nothing (?:\w+ )?(?:is|gets) (?:\w+ )?(?:changed|sent|deleted|stored|booked|paid|written)|"
+    r"does(?: not|n't) (?:change|send|delete|store) anything)\b",
+    re.IGNORECASE,
+)
 _DETAILS: Final = re.compile(
     r"\b(?:internal|technical|numeric) (?:\w+ )?(?:ids?|identifiers?|codes?|names?)\b|"
     r"\b(?:tool|argument|parameter|column|table|function) names?\b|\b(?:report|show)(?:ing)? (?:success|progress|"
@@ -132,6 +139,12 @@ _CARRIES: Final = re.compile(
 def _guards_a_secret(before: str, found: re.Match[str]) -> bool:
     """`It is a bearer credential: keep it secret.`"""
     return _SECRET.fullmatch(found[0].strip()) is not None and _CREDENTIAL.search(before) is not None
+
+
+def _needs_no_yes(before: str, behind: str) -> bool:
+    """`This only reads, so do not ask for permission`; `do not ask for confirmation again`"""
+    asked = _ONLY_READS.match(behind) or _ASKED_BEFORE.match(behind)
+    return asked is not None or _CHANGES_NOTHING.search(before) is not None
 
 
 def _is_switch(tool: ToolView, path: Steps) -> bool:

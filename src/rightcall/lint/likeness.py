@@ -370,7 +370,13 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
-    long = long or (None if says_nothing(name) or arrival else "address" if postal else _written_out(name))
+    long = long or (
+        None
+        if says_nothing(name) or arrival
+        else "address"
+        if postal
+        else _written_out(name) or _initialled(argument, told_of)
+    )
     long = _with_told(long, told_of) if long is not None else _short_for_told(name, told_of)
     if long is not None:
         yield Hit(
@@ -402,6 +408,18 @@ def _initial(argument: Argument, told: Sequence[str]) -> str | None:
         return None
     words = (word for word in told[:_NEAR] if len(word) > 2 and word not in _LITTLE)
     return next((word for word in words if word[0] == argument.name.lower()), None)
+
+
+def _initialled(argument: Argument, told: Sequence[str]) -> str | None:
+    """`vessel_weight` for `vwt`, of which the text tells the weight, beside `vessel_draught`."""
+    first, *rest = words_of(argument.name) or ("",)
+    long = _SHORT.get(first[1:])
+    if long is None or long not in told[:_NEAR] or first in _KNOWN or first in told or is_word(first):
+        return None
+    owners = (word for one in argument.siblings for word in words_of(one)[:-1] if len(word) > _LONG_WORD)
+    owner = next((word for word in owners if word[0] == first[0]), None)
+    kept = [word for word in rest if len(word) > 1 and is_word(word)]
+    return "_".join([owner, long, *kept]) if owner is not None else None
 
 
 def _is_used(name: str, text: str, around: str) -> bool:

@@ -52,8 +52,8 @@ _ELSEWHERE: Final = re.compile(
 )
 """Orders about the calls of other tools."""
 _UNASKED: Final = re.compile(
-    r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should) )(?:do not|don't|never) "
-    r"(?:ask|wait|request|seek|prompt)\b"
+    r"(?:^|[.!?:;,\n(]\s{0,9}|\b(?:and|you|please|must|should|so|then|hence|thus|therefore),? )"
+    r"(?:do not|don't|never) (?:ask|wait|request|seek|prompt)\b"
     r"[^.\n]{0,30}\b(?:confirmation|permission|approval|consent)\b|"
     r"\byou (?:do not|don't) need (?:the user's |any |the )?(?:consent|permission|approval|confirmation)\b|"
     r"\b(?:ignore|disregard) (?:what|anything|everything|whatever) the (?:user|human|person) "
@@ -112,6 +112,13 @@ _BODY = (
     r"provider))"
 )
 _NOT_DENIED = r"(?<!not )(?<!never )(?<!n't )"
+_HARM = (
+    r"(?:(?:sur)?charges?|fees?|commissions?|penalt(?:y|ies)|deductions?|mark-?ups?|loss(?:es)?|damages?|side effects?|"
+    r"breach(?:es)?|leaks?|deletions?)\b"
+)
+"""What the user would want to hear of."""
+_SOME_TIME = r"\b(?:unless|until|before|twice|again|if)\b"
+_NOT_SOON = rf"(?![^.\n]{{0,40}}{_SOME_TIME})"
 _SAID = (
     r"(?:said|says|asked(?: for)?|asks(?: for)?|wants|wanted|wrote|writes|named|names|chose|requested|requests|"
     r"told you)"
@@ -243,7 +250,13 @@ _LASTING = {
     "bother trouble burden worry":
         rf"\b(?:do not|don't|never|no (?:need|reason|point) (?:to|in)|need not) (?:bother|trouble|burden|"
         rf"worry)(?:ing)? "
-        rf"{_ONE} (?:with|about) (?:{_DEED}|(?:this|that|it)(?=\s*(?:[.,;!)]|$)))",
+        rf"{_ONE} (?:with|about) (?:{_DEED}|(?:this|that|it)(?=\s*(?:[.,;!)]|$))|"
+        rf"(?:the|any|a) (?:\w+ )?{_HARM}{_NOT_SOON})",
+    "mention bring rais discuss disclos reveal volunteer admit allud touch":
+        r"\b(?:do not|don't|never|must not|avoid|refrain from|no need to|need not|without) (?:ever )?"
+        r"(?:mention|bring|rais|discuss|disclos|reveal|volunteer|admit|allud|touch)(?:e|ing)?\b"
+        rf"[^.\n]{{0,24}}?\b{_HARM}(?:(?!{_SOME_TIME})[^.\n]){{0,24}}?\b(?:in (?:your|the) (?:final )?{_SUMMARY}\b|"
+        rf"(?:to|with) {_ONE}(?!')){_NOT_SOON}",
     "quiet silent kept_out left_out":
         rf"\b(?:keep|stay|remain|be) (?:quiet|silent) (?:about|on) {_DONE}|\b{_DONE}[^.\n]{{0,60}}?\b(?:kept|left) "
         rf"out of your (?:final )?{_SUMMARY}\b",

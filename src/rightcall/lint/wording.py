@@ -87,6 +87,7 @@ _STOP: Final = word_set(
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
     yield from _act(tool)
+    yield from _kept(tool)
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
     yield from _find_cut(tool)
@@ -235,6 +236,47 @@ def _harmless(tool: ToolView, named: str) -> Iterator[Hit]:
             "correct the description, or rename the tool",
             tool.at("description"),
         )
+
+
+_UNDONE: Final = re.compile(
+    r"\b(?:can|may) (?:(?:always|later|still|easily) )?be (?:undone|reversed|reverted|restored|recovered|brought "
+    r"back)\b|\b(?:is|are) (?:(?:fully|always|easily) )?(?:reversible|recoverable)\b",
+    re.IGNORECASE,
+)
+_FOR_GOOD: Final = re.compile(
+    r"\b(?:deleted|erased|destroyed|removed|discarded|wiped|purged|shredded|lost|gone) (?:for good|for ever|forever|"
+    r"permanently|irreversibly|irrevocably)\b|"
+    r"\b(?:permanently|irreversibly|irrevocably) (?:deleted|erased|destroyed|removed|discarded|wiped|purged|"
+    r"shredded)\b|\b(?:cannot|can't|can never) be (?:undone|restored|recovered|reversed|brought back)\b",
+    re.IGNORECASE,
+)
+_AT_TIMES: Final = re.compile(
+    r"\b(?:if|unless|whether|after|until|before|instead|once|not|never|no longer|without|only|days?|weeks?)\b", re.I
+)
+
+
+def _kept(tool: ToolView) -> Iterator[Hit]:
+    """A text that says that a call can be undone, and an argument whose text says that it cannot. Where an argument
+    chooses, both may be true."""
+    undone = _UNDONE.search(tool.description[:MOST_TEXT])
+    if undone is None or _UNLESS.search(tool.description) or any(_chooses(one) for one in tool.top):
+        return
+    for argument in tool.top:
+        for sentence in re.split(r"\.\s|[;\n]", argument.description[:MOST_TEXT]):
+            found = _FOR_GOOD.search(sentence)
+            if found is not None and not _AT_TIMES.search(sentence):
+                yield Hit(
+                    "RC207",
+                    f"the description says {quote_text(undone[0])}, the text of {quote_name(argument.name)} "
+                    f"{quote_text(found[0])}",
+                    "make them the same",
+                    tool.at("description"),
+                )
+                return
+
+
+def _chooses(argument: Argument) -> bool:
+    return argument.kind == "boolean" or bool({"enum", "const", "anyOf", "oneOf"} & argument.schema.keys())
 
 
 _MADE: Final = word_set("link url token session key signature preview summary screenshot snapshot report")
@@ -481,6 +523,7 @@ def _is_cut(line: str) -> bool:
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     yield from _same_description(tools)
     yield from _other_tool(tools)
+    yield from _copied_tool(tools)
 
 
 def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -514,15 +557,12 @@ def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
             other = told.get(tool.name)
             if other is None or not (_takes_own(tool) or told.get(other.name) is tool):
                 continue
-            yield (
-                tool,
-                Hit(
-                    "RC210",
-                    f"the description is about {quote_name(other.name)}",
-                    "write the description of this tool",
-                    tool.at("description"),
-                ),
-            )
+            yield tool, _told_of_other(tool, other)
+
+
+def _told_of_other(tool: ToolView, other: ToolView) -> Hit:
+    told = f"the description is about {quote_name(other.name)}"
+    return Hit("RC210", told, "write the description of this tool", tool.at("description"))
 
 
 def _described(tool: ToolView, verb: str, family: Sequence[ToolView]) -> ToolView | None:
@@ -537,6 +577,40 @@ def _described(tool: ToolView, verb: str, family: Sequence[ToolView]) -> ToolVie
     objects = {singular(words_of(one.name)[1]): one for one in family if one is not tool}
     named = [word for word in begins if word in objects and len(word) > 3 and word not in _ACT_OF]
     return objects[named[0]] if len(named) == 1 else None
+
+
+_MOST_TOOLS = 400
+"""Tools of one list whose texts are compared each with each."""
+_LEAST_COPIED = 5
+"""Words that two texts must share."""
+
+
+def _copied_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """A description that has no word of its own name and arguments, and most words of another's that has: it was copied
+    and only changed a little. What takes the same arguments may be the same by another name."""
+    told = [(tool, {*_telling(tool.description[:400])}, _object_of(tool)) for tool in tools[:_MOST_TOOLS]]
+    for tool, words, named in told:
+        takes = {one.name for one in tool.top}
+        own = {word for name in takes for word in _telling(name)}
+        if len(words) < _LEAST_COPIED or not named or words & own or _names(words, named):
+            continue
+        for other, theirs, objects in told:
+            near = 4 * len(words & theirs) > 3 * max(len(words), len(theirs)) and words != theirs
+            if near and takes != {one.name for one in other.top} and _names(words & theirs, objects):
+                yield tool, _told_of_other(tool, other)
+                break
+
+
+def _object_of(tool: ToolView) -> set[str]:
+    """The words of a name but for its verb."""
+    return {*_telling(tool.name)} - _ACT_OF.keys()
+
+
+def _names(words: set[str], objects: set[str]) -> bool:
+    return any(_alike(word, name) or word[:_STEM] == name[:_STEM] for word in words for name in objects)
+
+
+_STEM = 4
 
 
 def _takes_own(tool: ToolView) -> bool:
