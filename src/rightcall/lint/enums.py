@@ -283,11 +283,27 @@ def _are_kinds(values: list[str], name: str) -> bool:
 _CHOOSES_KIND: Final = word_set("sort order group type kind mode format")
 
 
+_IN_CASE: Final = re.compile(
+    r",? (?:(?:all|always|written) )?in (lower|small|upper|capital)[ -]?(?:case|letters)\.?$", re.IGNORECASE
+)
+"""`Open or closed, in lower case.`"""
+
+
+def _cased_choices(text: str, name: str, *, chosen: bool) -> tuple[str, list[str]]:
+    """The values, and the text without what it says of their letters."""
+    cased = _IN_CASE.search(text)
+    if cased is None:
+        return text, choices_in(text, name, chosen=chosen)
+    write = str.upper if cased[1].lower() in ("upper", "capital") else str.lower
+    rest = text[: cased.start()]
+    return rest, [*map(write, choices_in(rest, name, chosen=chosen))]
+
+
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     yield from _strange_use(argument, text, listed, tool)
-    found = choices_in(text, argument.name, chosen=bool(listed))
+    text, found = _cased_choices(text, argument.name, chosen=bool(listed))
     titled = all(value[:1].isupper() for value in found)
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}

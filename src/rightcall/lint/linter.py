@@ -12,6 +12,7 @@ from rightcall.catalog.tidy import as_schema
 from rightcall.lint import (
     changing,
     conversation,
+    doubles,
     explained,
     hints,
     history,
@@ -39,7 +40,7 @@ _TOOLS: Final = (
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
-    (likeness, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (explained, {"RC2"}),
+    (doubles, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (explained, {"RC2"}),
     (schemas, {"RC4"}), (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (shadowing, {"RC7"}),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rightcall.base.text import estimate
 from rightcall.catalog.tidy import as_list
-from rightcall.lint.definitions import Document, ToolView, view_tool
+from rightcall.lint.definitions import Argument, Document, ToolView, view_tool
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.findings import Hit, join_names, quote_name, quote_text
 from rightcall.lint.schemas import walk
@@ -26,6 +26,8 @@ LONG_DESCRIPTION: Final = 800
 """Tokens of the description of a tool from which on it is told,"""
 LONG_BESIDE, TIMES_ARGUMENTS = 600, 3
 """or already, where it takes so many times as much as the arguments."""
+LONG_ARGUMENT: Final = 500
+"""Tokens of the description of one argument from which on it is told."""
 _REPEATED_PARTS, _REPEATED_TOKENS = 3, 400
 """How often a schema has one part, and what it costs to repeat it, from which on it is told."""
 _REPEATED_TEXTS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
@@ -63,6 +65,13 @@ def check(tool: ToolView) -> Iterator[Hit]:
             "shorten it to what a model needs to choose and call the tool",
             tool.at("description"),
         )
+    elif tokens > LONG_ARGUMENT and (long := _long_argument(tool)) is not None:
+        yield Hit(
+            "RC606",
+            f"the description of {quote_name(long.name)} takes about {estimate(long.description):,} tokens",
+            "shorten it to what a model needs to fill it",
+            long.path,
+        )
     elif tokens > LARGE_TOOL and (again := _repeated_part(tool)):
         yield Hit("RC608", again, "make it one argument that takes a list, or describe the form", tool.at("name"))
     elif tokens > _REPEATED_SUM and (texts := _repeated_texts(tool)):
@@ -71,6 +80,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield Hit(
             "RC605", f"about {tokens:,} tokens in every request", "shorten it where that loses nothing", tool.at("name")
         )
+
+
+def _long_argument(tool: ToolView) -> Argument | None:
+    return next((one for one in tool.arguments if estimate(one.description) > LONG_ARGUMENT), None)
 
 
 def _repeated_part(tool: ToolView) -> str:

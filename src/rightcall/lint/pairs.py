@@ -262,7 +262,8 @@ def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
 
 
 def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """`cust_no`, described as `ID of the customer`, where other tools have a `customer_id`."""
+    """`cust_no`, described as `ID of the customer`, where other tools have a `customer_id`; or any short name of
+    which the text says that it is that `customer_id`."""
     known: dict[tuple[frozenset[str], str], list[tuple[str, ToolView]]] = {}
     for tool in tools:
         for one in tool.top:
@@ -272,14 +273,16 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
         own = {one.name for one in tool.top}
         for one in tool.top:
             head = re.split(r"[,.;:(\n]| (?:as|that|which|to|in|from|with|whose|such)\b", one.description[:80])[0]
-            words = frozenset(words_of(head)) - _SMALL
+            words = frozenset("id" if word == "identifier" else word for word in words_of(head)) - _SMALL
             mine = frozenset(words_of(one.name))
             found = known.get((words, one.kind), [])
             others = [(name, other) for name, other in found if other is not tool]
             if not others or not mine or one.name in told or {name for name, _ in found} & own or mine & words - _KINDS:
                 continue
             name, other = others[0]
-            if words_of(one.name)[-1] in _KINDS and _mean_the_same(mine, words) and not _are_two(one.name, name):
+            named = not any(map(is_word, mine - _KINDS)) and re.search(rf"\bthe {re.escape(name)}\b", one.description)
+            same = named or _mean_the_same(mine, words)
+            if words_of(one.name)[-1] in _KINDS and same and not _are_two(one.name, name):
                 told.add(one.name)
                 yield tool, _other_name(tool, one.name, name, other)
 
