@@ -522,9 +522,9 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
 
 
 _OPEN_BEHIND: Final = re.compile(
-    r"\s?\)\s?,?\s?or (?!omit|leave|null|none|empty|nothing|not\b|a blank|an empty)", re.IGNORECASE
+    r"\s?\)\s?(?:,\s*an? \w|,?\s?or (?!omit|leave|null|none|empty|nothing|not\b|a blank|an empty))", re.IGNORECASE
 )
-"""`a family ('Oak', 'Beech') or its code`"""
+"""`a family ('Oak', 'Beech') or its code`, `a duration ("2h", "1d"), a date`"""
 _KEYED: Final = re.compile(r"\s*:\s*[\[{'\"`\d]")
 """The last one is the key of an object: `{'size': 't3.medium', 'location': 'Bern'}`."""
 _IN_ANOTHER_CASE: Final = re.compile(rf"\s*;\s*{_WORD}(?:,\s*{_WORD}){{1,19}}\s*\(")

@@ -230,7 +230,8 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         if own and "uuid" in map(singular, words_of(argument.name)):
             continue  # the server's own word for an ID, in whatever form
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
-            yield from _formatted(argument, name, found[0], " ".join((text, *passed_texts(argument, calls))))
+            shown = " ".join((text, *passed_texts(argument, calls)))
+            yield from _formatted(argument, name, found[0], shown, is_local=_LOCAL_TIME.search(calls) is not None)
         return
     if not _IS_LISTED.match(text):  # else what is told may be of some of them
         yield from _patterned(argument, text)
@@ -275,12 +276,12 @@ _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$
 _BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
 
 
-def _formatted(argument: Argument, name: str, found: str, text: str) -> Iterator[Hit]:
+def _formatted(argument: Argument, name: str, found: str, text: str, *, is_local: bool) -> Iterator[Hit]:
     """The finding for a format that JSON Schema has a name for. One that a value of the definition itself would break
-    is not proposed; times without a zone need a pattern instead."""
+    is not proposed; times without a zone need a pattern instead. `is_local`: the tool has one for another argument."""
     shown, told = quote_name(argument.name), quote_text(found)
     values = shown_dates(argument, text) if name in ("date", "date-time") else shown_texts(argument, text)
-    if name == "date-time" and _LOCAL_TIME.search(text):
+    if name == "date-time" and (_LOCAL_TIME.search(text) or (is_local and not values and not _ZONED.search(text))):
         if not any(fits_format(one, "date") for one in values):
             why = f"only the text gives the form of {shown}: {told}"
             yield Hit("RC303", why, _PATTERN_ADVICE, argument.path, certain=not _FAMILY.search(found))

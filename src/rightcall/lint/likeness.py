@@ -184,7 +184,12 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     apart = apart or not _BELONGS.isdisjoint({*mine} ^ {*theirs})
     if alike and affix(left, right) and not _numbered(left, right) and not apart:
         return "RC111", "differ only in a word that says nothing"
-    if alike and ((_one_meaning(left, right) and not _say_apart(one, other)) or _names_the_same(one, other)):
+    chosen = bool(one.schema.get("enum")) != bool(other.schema.get("enum"))  # `action`, beside an `action_name`
+    if (
+        alike
+        and not chosen
+        and ((_one_meaning(left, right) and not _say_apart(one, other)) or _names_the_same(one, other))
+    ):
         return "RC117", "mean the same"
     return None
 

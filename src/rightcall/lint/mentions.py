@@ -170,8 +170,11 @@ _OF_ADDRESS: Final = re.compile(r"\b(?:callback|redirect|query string|URLs?)\b",
 
 
 def _is_value(name: str, text: str) -> bool:
-    """Whether a text lists the name among the values of an argument, beside where it tells of it."""
+    """Whether a text lists the name among the values of an argument, beside where it tells of it, or as one kind of
+    value: `Pass a file_id or a URL`."""
     word = re.escape(name)
+    if re.search(rf"\ban? {word} or\b|\bor an? {word}\b", text):
+        return True
     listed = rf"[,(:|\n][ \t]*(?:[-*•][ \t]+)?{word}[ \t]*[,)|\n]"
     return len(re.findall(rf"(?<!\w){word}(?!\w)", text)) > 1 and re.search(listed, text) is not None
 

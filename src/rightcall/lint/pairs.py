@@ -207,7 +207,7 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
     for name, tools in names.items():
         if len(users) < least and not _on_one_side(words_of(name), words_of(usual)):
             continue
-        if name == usual or _is_numbered(name) or _is_numbered(usual) or _are_two(name, usual):
+        if name == usual or usual in _BARE or _is_numbered(name) or _is_numbered(usual) or _are_two(name, usual):
             continue
         if _may_be_one(name, usual) or joined(name) == joined(usual):
             continue
