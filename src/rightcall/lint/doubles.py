@@ -99,21 +99,41 @@ _FATAL: Final = word_set("delete remove erase destroy drop purge wipe cancel arc
 
 def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     """Whether two tools need the same arguments, so that nothing but the name tells which is meant: `get_order`, which
-    needs an id, is not taken for `get_orders`. What deletes is not to be taken for another in any case."""
-    mine, theirs = ({joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other))
-    alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    needs an id, is not taken for `get_orders`."""
+    needed = [{joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other)]
+    mine, theirs = (
+        needed if any(needed) else [{joined(argument.name) for argument in tool.top} for tool in (one, other)]
+    )
+    if why == _OF_NUMBER:
+        return _are_alike_in_number(one, other, mine, theirs)
     ends = words_of(one.name)[-1], words_of(other.name)[-1]
     if why in _OF_MEANING and ends[0] != ends[1] and singular(ends[0]) == singular(ends[1]) and mine.isdisjoint(theirs):
         return False  # `lookup_member`, by its number, and `search_members`
-    if why == _OF_NUMBER and words_of(one.name)[:1] == ("list",):
+    alike = len(mine) == len(theirs) if why in _OF_MEANING else mine == theirs
+    return alike or why == _OF_TEXTS or not _FATAL.isdisjoint(words_of(one.name))
+
+
+def _are_alike_in_number(one: ToolView, other: ToolView, mine: set[str], theirs: set[str]) -> bool:
+    """Of two names that differ in a plural alone. What deletes one is not to be taken for what deletes several, if a
+    call of the one fits the other."""
+    if words_of(one.name)[:1] == ("list",):
         return True  # what lists gives several, whatever its name says
-    if why == _OF_NUMBER and mine and theirs and _say_the_same(one, other):
+    if mine and theirs and _say_the_same(one, other):
         return True  # no text tells what the one for several selects by
-    if why == _OF_TEXTS or (why == _OF_NUMBER and _hides_number(one, other)):
+    kinds = {(argument.name, argument.kind) for tool in (one, other) for argument in tool.top if argument.required}
+    lists = [name for name, kind in kinds if kind == "array"]
+    fits = not any(
+        singular(name.lower()) == single.lower() for name in lists for single, kind in kinds if kind != "array"
+    )
+    if not _FATAL.isdisjoint(words_of(one.name)):
+        return fits
+    if not mine and not theirs:
         return True
-    if why == _OF_NUMBER and len(mine & theirs) > 1 and len(mine ^ theirs) == 1:
-        return True  # one argument more is no help
-    return alike or not _FATAL.isdisjoint(words_of(one.name))
+    several = {_TELLS_NUMBER.isdisjoint(words_of(tool.description[:400])) for tool in (one, other)}
+    if len(several) > 1:
+        return False  # the text of one says that it is for several
+    more = len(mine & theirs) > 1 and len(mine ^ theirs) == 1  # one argument more is no help
+    return mine == theirs or more or _hides_number(one, other)
 
 
 def _hides_number(one: ToolView, other: ToolView) -> bool:
@@ -125,6 +145,7 @@ def _hides_number(one: ToolView, other: ToolView) -> bool:
 
 
 _TELLS_NUMBER: Final = word_set("several multiple many all every batch bulk list lists array once")
+"""Words of a text for several."""
 _OF_TEXTS: Final = "do nearly the same by their texts"
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions", _OF_TEXTS)
 

@@ -174,8 +174,8 @@ def _serving_of(tool: ToolView) -> Iterator[Hit]:
         led = _IS_SET.fullmatch(verb) and (_BEGINS.search(head) or told) and not _GOES_ON.search(sentence)
         others = taken - {argument.name}
         apart = any("=" in gap or others & {*re.findall(r"[\w-]+", gap)} for gap in gaps)
-        if len(re.findall(QUOTED, sentence)) > len(marked):
-            continue  # one of the values is no word, or something else is quoted
+        if len(re.findall(QUOTED, sentence)) > len(marked) or f"'{argument.name}', '" in sentence:
+            continue  # one of the values is no word, something else is quoted, or the name is one of the values
         joins = not apart and all(_SERVING.fullmatch(gap) and _JOINED.search(gap) for gap in gaps)
         if led and verb.strip("`'\" ") and joins and not _OR_ELSE.match(sentence, values[-1].end()):
             yield from find_choices(argument, f"One of: {', '.join(f'`{one[1]}`' for one in values)}.", tool)

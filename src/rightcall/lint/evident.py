@@ -20,7 +20,8 @@ _PLAIN: Final = word_set(
     "name title description descr summary content contents text message body subject comment note notes caption email "
     "phone username firstname lastname fullname url uri path filename tags tag labels label address city country "
     "street filepath webhook zip zipcode postcode bio changelog "
-    "language quantity sql id uuid uid guid ids uuids identifier identifiers hostname ip ips port lines rows password"
+    "language quantity sql id uuid uid guid ids uuids identifier identifiers hostname ip ips port lines rows password "
+    "doi isbn issn iban sku"
 )
 _WRITTEN: Final = word_set("description title note comment message reason step summary text")
 """What is written freely, whatever it is of: `release_notes`, `cancel_reason`."""

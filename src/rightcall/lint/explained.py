@@ -91,6 +91,8 @@ def _is_oversight(tool: ToolView) -> bool:
 def _is_guess(argument: Argument) -> bool:
     """Whether the name cannot tell what to write: an angle, a mode, a `filters` that is a text, or no word at all."""
     words = words_of(argument.name)
+    if argument.kind in ("integer", "number") and argument.part.get("default"):
+        return False  # which shows how large it is
     if argument.kind in ("integer", "number", "object", "") or not any(map(is_word, map(singular, words))):
         return True
     plural = argument.kind == "string" and singular(words[-1]) != words[-1]

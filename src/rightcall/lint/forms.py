@@ -237,8 +237,14 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         yield from _patterned(argument, text)
 
 
+_IS_CODE: Final = word_set("query sql statement script command cmd expression")
+"""What is written in a language: a pattern of its beginning refuses blanks and small letters."""
+
+
 def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     sized = {"minLength", "maxLength"} & (argument.item if argument.kind == "array" else argument.schema).keys()
+    if not _IS_CODE.isdisjoint(words_of(argument.name)):
+        return
     for pattern, told in _PATTERNS:
         found = told.search(text)
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):

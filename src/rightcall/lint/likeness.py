@@ -122,10 +122,17 @@ def _tool_name(tool: ToolView) -> Iterator[Hit]:
     words = words_of(name)
     if name[:1].isdigit() or name[:1] == "-":
         yield Hit("RC102", f"Gemini refuses {quote_name(name)}: it must begin with a letter", "rename it", place)
-    if words and (says_nothing(name) or all(word in _NOTHING or word.isdigit() or len(word) == 1 for word in words)):
+    empty = says_nothing(name) or all(word in _NOTHING or word.isdigit() or len(word) == 1 for word in words)
+    if words and empty and not _calls_others(tool, words):
         yield Hit("RC103", f"{quote_name(name)} does not say what the tool does", "name it by verb and object", place)
 
 
+def _calls_others(tool: ToolView, words: Sequence[str]) -> bool:
+    """Whether it is for other tools, one of which it takes: the `call_tool` of a router."""
+    return "tool" in words and any(joined(one.name) in _TOOL_NAMES for one in tool.top)
+
+
+_TOOL_NAMES: Final = word_set("name tool toolname toolid id")
 _UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o",
                                  "æ": "ae", "ł": "l"})  # fmt: skip
 

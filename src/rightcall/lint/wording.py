@@ -62,6 +62,7 @@ _SIDES: Final = (
     ("ascending", "descending"),
     ("departure", "arrival"),
     ("buyer", "seller"),
+    ("expected", "actual"),
     ("username login", "password"),
 )
 _PLACEHOLDER: Final = re.compile(

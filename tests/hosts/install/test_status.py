@@ -184,7 +184,7 @@ def test_a_store_that_no_call_can_use_is_told_of_with_the_whole_way_out(home: Pa
     elif what == "folder":
         rmtree(folder)
         folder.write_text("x")
-        way_out = f"{folder} is a file, not a folder. Nothing was run. Move it away"
+        way_out = f"{folder} is a file, not a folder."
     else:
         folder.chmod(0o500)
         way_out = "those beside it and their folder writable for this user."
