@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rightcall import Executor
+from rightcall.cli.terminal import many
 from rightcall.record.sqlite import SqliteStore
 from support import fickle_server, tool_server
 from support.cli import Runner, Terminal
@@ -100,7 +101,7 @@ def test_a_fix_counts_what_the_next_run_finds(run: Runner, tmp_path: Path) -> No
     done = run("lint", str(file), "--fix", "--yes")
     assert "corrected: RC403" in done.out
     found = run("lint", str(file), "--json").json["documents"][0]["findings"]
-    assert f"{len(found)} findings left for a person" in done.out
+    assert f"{many(len(found), 'finding')} left for a person" in done.out
 
 
 def test_a_fix_goes_to_a_new_file_and_never_over_another(run: Runner, file: Path, tmp_path: Path) -> None:

@@ -47,7 +47,9 @@ _LEAD: Final = re.compile(
     r"\s*[:=]?\s*",
     re.IGNORECASE,
 )
-_NAMED_LEAD: Final = re.compile(rf"\b{GOOD} (?:[\w-]+ )?([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE)
+_NAMED_LEAD: Final = re.compile(
+    rf"\b{GOOD} (?:[\w-]+ )?(?!(?:are|is)\b)([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE
+)
 """`Valid states: …`, where the last word is one of the argument's name."""
 LIST: Final = _list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
@@ -60,7 +62,9 @@ _CHOOSES: Final = re.compile(
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
     rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}|{_WORD}(?:/{_WORD}){{2,18}})\)|"
     rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
-    rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}",
+    rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}|"
+    rf"\b(?:only|we|currently) supports? (?:only )?({_list_of(_WORD)})(?: (?:at the moment|at present|for now|so far|"
+    rf"currently|only))?{_ENDED}|\bsupports? only ({_list_of(_WORD)}){_ENDED}",
     re.IGNORECASE,
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
@@ -331,7 +335,7 @@ _LAST = rf"(?:,? (?:or|else|otherwise)(?: just| simply| use| pass)?|[,;] else) (
 _PURPOSE = rf"(?:(?!{_NEXT_ONE}|{_LAST.replace(f'({QUOTED})', QUOTED)})[^,;.\n]){{2,80}}"
 """What a value is used for, up to the next one: each text is taken apart in one way."""
 _USE: Final = re.compile(
-    rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^)({_TOKEN}) {_SERVES} "
+    rf"(?:\b(?:[Uu]se|[Pp]ass|[Cc]hoose|[Gg]ive|[Ss]end|[Ss]et(?: it)? to|[Ss]pecify) |^|: )({_TOKEN}) {_SERVES} "
     rf"{_PURPOSE}((?:{_NEXT_ONE} {_PURPOSE}){{1,12}})(?:{_LAST})?(?=[.;\n]|$)"
 )
 _NEXT_USE: Final = re.compile(_NEXT)
@@ -370,7 +374,8 @@ def _used_for(text: str, chosen: bool) -> Iterator[list[str]]:
     for found in _USE.finditer(text):
         told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]), found[3]) if one]
         capitals = all(one.isupper() for one in told)
-        plain = chosen and not _are_things(told) and not any(one.lower() in _FILLER for one in told)
+        filler = _FILLER - {"all", "any"} if len(told) > _PAIR else _FILLER
+        plain = chosen and not _are_things(told) and not any(one.lower() in filler for one in told)
         closed = not is_example(text, found.start(1)) and not _OTHERS.search(text)
         yield told if closed and (capitals or plain) and _are_values(told) else []
     listed = _COLONS.fullmatch(text.strip().rstrip(".")) if chosen else None
@@ -509,7 +514,8 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
         return []  # of one part of the value, open, or forms
     rest = re.split(r"\.\s|\n", text[end:], maxsplit=1)[0]
-    if not _GO_ON.isdisjoint(value.lower() for value in values) or any(
+    going_on = _GO_ON - {"other"} if sure and lead and len(values) > _PAIR else _GO_ON  # `other` may be the last one
+    if not going_on.isdisjoint(value.lower() for value in values) or any(
         one[1:-1] not in values for one in re.findall(QUOTED, rest)
     ):
         return []  # 'a' or 'b' for lines, 'c' for bars

@@ -106,7 +106,10 @@ _PATTERNS: Final = (
                     r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) (?:an? )?hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
-    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b|"
+                    r"\b(?:Go|Prometheus)(?:[- ]style)? durations?\b|"
+                    r"\b(?:number|integer|digits) (?:directly |immediately )?followed by (?:an? )?(?:time unit|"
+                    r"[`'\"]?(?:[smhdwy]|min)\b[`'\"]?(?:,| or\b|/))", re.IGNORECASE)),
     ("", re.compile(r"\bday[./-]month[./-]year\b|\bmonth[./-]day[./-]year\b|\byear[./-]month[./-]day\b|\bISO weeks?\b|"
                     r"^\W*(?:starts|begins) with [`'\"]?(?=[A-Z#@/$\d-])[\w#@/$-]{1,20}[`'\"]? "
                     r"(?:followed|and|then|plus)\b",

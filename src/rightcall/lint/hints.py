@@ -337,6 +337,13 @@ _LETTERS: Final = re.compile(
 )
 
 
+_RUNS_STATEMENTS: Final = re.compile(
+    r"\b(?:INSERT|UPDATE|DELETE|DROP|DDL|DML)\b[^.;\n]{0,60}\b(?:are|is|will be) (?:also |then )?(?:\w+ly )?"
+    r"(?:committed|executed|run|applied)\b"
+)
+"""`UPDATE and DELETE are committed at once`"""
+
+
 def _changed_by_text(text: str) -> str:
     """What a text says in passing that its tool does to things; empty where nothing, or where it denies it. Of a tool
     that begins with reading, only what it does itself counts: `Returns the counter and sets it to zero`."""
@@ -346,7 +353,7 @@ def _changed_by_text(text: str) -> str:
     for sentence in re.split(r"[.;!]\s+|\n", text[:2_000]):
         if _OF_ITSELF.search(sentence):
             continue
-        found = _CHANGES_THEM.search(sentence)
+        found = _CHANGES_THEM.search(sentence) or _RUNS_STATEMENTS.search(sentence)
         if found is None or _IF_AT_ALL.search(sentence[: found.start()]):
             found = None if reads or _IF_AT_ALL.search(sentence) else _IS_CHANGED.search(sentence)
         if found is not None and found[0].endswith("sent") and not _LETTERS.search(sentence[: found.end()]):

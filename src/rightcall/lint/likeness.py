@@ -218,10 +218,13 @@ def _say_apart(one: Argument, other: Argument) -> bool:
     return len(mine) > 1 and len(theirs) > 1 and mine.isdisjoint(theirs)
 
 
+_SHOWN: Final = re.compile(r"\b(?:such as|e\.g\.|for example|for instance)", re.IGNORECASE)
+
+
 def _names_the_same(one: Argument, other: Argument) -> bool:
     """`user` beside `username`, of which no text says what tells them apart."""
     shorter, longer = sorted((one, other), key=lambda side: len(side.name))
-    said = words_of(f"{one.description} {other.description}")
+    said = words_of(" ".join(_SHOWN.split(side.description)[0] for side in (one, other)))
     return (
         joined(longer.name) == joined(shorter.name) + "name"
         and one.kind == "string"

@@ -19,7 +19,7 @@ from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, join_names, named_steps, plain, word_set
 from rightcall.lint.readings import prose_of
 from rightcall.lint.schemas import walk
-from rightcall.lint.told import listed_names, one_word_names, shown_names
+from rightcall.lint.told import former_names, listed_names, one_word_names, shown_names
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -106,7 +106,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
-        mentioned += [*one_word_names(tool, _OF_RESULT), *listed_names(tool)]
+        mentioned += [*one_word_names(tool, _OF_RESULT), *listed_names(tool), *former_names(tool)]
         shown = shown_names(tool)
         if any(_is_open(one) for one in tool.arguments):
             mentioned, shown = [], []  # what the text names may be a key of the open object

@@ -209,7 +209,10 @@ _LASTING = {
         rf"\b(?:every|each|all)(?: one)?(?: of)? (?:your )?{_REPLIES}(?: to the user)? (?:must|has to|"
         rf"have to) (?:contain|"
         r"include|mention|end|begin|start)\b",
-    "whatever regardless no_matter instead_of even_if":
+    "whatever regardless no_matter instead_of even_if in_place_of rather_than":
+        rf"\b(?:pass|use|set|put|send|enter|give) (?=[^\s,;]{{0,30}}\d)[`'\"]?[\w.@-]{{4,40}}[`'\"]?[^.;\n]{{0,40}}?"
+        rf"\b(?:in place of|instead of|rather than) the (?:\w+ ){{1,2}}(?:that )?(?:they|he|she|(?:the |your ){_USER}) "
+        rf"(?:has |have |had )?(?:{_SAID}|gave|gives|picked|provided|specified|meant)\b|"
         rf"\b(?:whatever|regardless of|no matter|instead of) (?:(?:what|which|whatever|"
         rf"whichever) )?(?:[\w-]+ )?(?:the |your )"
         rf"{_USER} (?:has |had )?{_SAID}\b|\beven if (?:the |your )?{_USER} (?:{_SAID}|says otherwise|objects|"

@@ -309,7 +309,9 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
         for one in tool.top:
             names = [name for name in shorts.get((one.name.lower(), one.kind), ()) if name != one.name]
             names = names or _of_owner(one, uses)
-            if not names or one.name in told or not own.isdisjoint(names) or _is_other(one):
+            same = [] if names else _of_pattern(one, uses)
+            names = names or same
+            if not names or one.name in told or not own.isdisjoint(names) or (not same and _is_other(one)):
                 continue
             if len(names) == 1 and len(uses[names[0], one.kind]) >= _USUAL:
                 told.add(one.name)
@@ -330,6 +332,22 @@ def _of_owner(one: Argument, uses: dict[tuple[str, str], list[ToolView]]) -> lis
         return []
     names = [name for name, kind in uses if kind == one.kind and words_of(name)[0] == whose[1].lower()]
     return names if len(names) == 1 else []
+
+
+def _of_pattern(one: Argument, uses: dict[tuple[str, str], list[ToolView]]) -> list[str]:
+    """The one name that other tools have for values of the pattern of a bare `id`."""
+    pattern = one.schema.get("pattern")
+    if one.name.lower() not in _NUMBERS or not isinstance(pattern, str) or len(pattern) < _SPECIFIC_PATTERN:
+        return []
+    names = [
+        name for (name, _), tools in uses.items()
+        if any(other.name == name and other.schema.get("pattern") == pattern for tool in tools for other in tool.top)
+    ]  # fmt: skip
+    return names if len(names) == 1 else []
+
+
+_SPECIFIC_PATTERN = 8
+"""Letters of a pattern that says which kind of number it is: `^AB-[0-9]+$`."""
 
 
 _COUNTS: Final = re.compile(

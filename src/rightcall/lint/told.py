@@ -50,6 +50,24 @@ def one_word_names(tool: ToolView, elsewhere: re.Pattern[str]) -> list[str]:
     return names
 
 
+_PUT: Final = re.compile(
+    r"(?:^|[.;]\s+)(?:pass|put|give|send|list|supply) (?:the|all|your) ([\w-]+) in ([a-z_]{4,30})(?=\s*[,.;]|$)",
+    re.IGNORECASE,
+)
+_TAKES: Final = re.compile(r"\W*(?:the |all |list of )?([\w-]+) (?:of|to|for|in|that|which|with)\b", re.IGNORECASE)
+
+
+def former_names(tool: ToolView) -> list[str]:
+    """`Pass the charts in widgets`, where the text of another argument says that it takes the charts."""
+    text = tool.description[:MOST_TEXT]
+    takers = {found[1].lower(): one for one in tool.top if (found := _TAKES.match(one.description))}
+    known = {one.name.lower() for one in tool.arguments} | _NO_NAMES
+    return [
+        found[2] for found in _PUT.finditer(text)
+        if found[2] not in known and (one := takers.get(found[1].lower())) is not None and one.name not in text
+    ]  # fmt: skip
+
+
 _LISTED: Final = re.compile(
     r"\b(?:pass|give|provide|supply|specify|requires|needs|takes) ((?:\w{2,40}(?:, |,? and )){1,8}\w{2,40})"
     r"(?=\s*(?:[.,;:)]|$))",
