@@ -43,7 +43,7 @@ _LEAD: Final = re.compile(
     r"(?=\s*[:=])|\bonly (?:values|options|choices)(?: allowed)? are\b|\(enum\)|"
     r"\b(?:allowed|supported) are\b|\b(?:can|may|must) only be\b|\bmust be either|\beither|"
     r"\bchoose (?:from|between)|\bpick (?:from|one of)|\b(?:must|should|can|may) be(?=\s*[:'\"`])|\brestricted to|"
-    r"\blimited to)"
+    r"\blimited to|\b(?:only accepts|accepts only)(?: the)?(?: words| values| strings)?)"
     r"\s*[:=]?\s*",
     re.IGNORECASE,
 )
@@ -64,7 +64,8 @@ _CHOOSES: Final = re.compile(
     rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}|"
     rf"\b(?:only|we|currently) supports? (?:only )?({_list_of(_WORD)})(?: (?:at the moment|at present|for now|so far|"
-    rf"currently|only))?{_ENDED}|\bsupports? only ({_list_of(_WORD)}){_ENDED}",
+    rf"currently|only))?{_ENDED}|\bsupports? only ({_list_of(_WORD)}){_ENDED}|"
+    rf"(?:^|[.;:]\s+)only ({_list_of(_WORD)}) (?:are|is) (?:{GOOD}|implemented|understood|taken)\b",
     re.IGNORECASE,
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
@@ -103,7 +104,9 @@ _APPOSED: Final = re.compile(
 """`The state, open or closed.`"""
 _CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
-    r"(?:^|[:(=>–—-]|\b(?:be|as|is|are|of|from|between|accepts?|takes?|values?|options?))\s*$", re.IGNORECASE
+    r"(?:^|[:(=>–—→-]|\b(?:be|(?<!, )as|is|are|of|from|between|accepts?|takes?|values?|options?|set(?: it)? to|"
+    r"(?:^|[.:;]\s)use))\s*$",
+    re.IGNORECASE,
 )
 _TOLD_SINGLY: Final = re.compile(r"\(\s*['\"`]([A-Za-z][\w-]{0,30})['\"`]\s*\)")
 _BULLETS: Final = re.compile(
@@ -177,7 +180,7 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     chosen = (
         chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
     )
-    for values in chain(_candidates(text, chosen), _told_plainly(text, words, chosen)):
+    for values in chain(_candidates(text, chosen, name), _told_plainly(text, words, chosen)):
         if len(values) > 1:
             return values
     return []
@@ -210,7 +213,41 @@ def _is_of_kinds(text: str) -> bool:
     return _ORDERS.match(text) is not None or (found is not None and found[1].lower() in CHOSEN)
 
 
-def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
+_ACRONYMS: Final = word_set(
+    "id url uri uuid sku ean upc gtin iata icao isbn asin issn doi pmid ip fqdn dns cik isin cusip iso vat ein "
+    "ssn html "
+    "xml json csv yaml md utc gmt est pst jql cql sql arn urn cidr mac imei vin npi pdf png jpg jpeg svg gif "
+    "api http "
+    "https rgb hex usa us uk eu"
+)
+"""Kinds of values in capitals, and forms of files."""
+_CAPITALS: Final = re.compile(
+    r"(?:^|[.;:]\s+)([A-Z][A-Z_]{2,20}(?:, [A-Z][A-Z_]{2,20}){0,8},? or [A-Z][A-Z_]{2,20})(?=\s*(?:[.;(]|$))"
+)
+"""`DAY or GTC.`, a whole sentence"""
+_ALONE: Final = re.compile(rf"[.]\s+({_list_of(_WORD, _OR)})(?=\s*(?:[.;]\s|[.;]?$))")
+"""`The button. left, right, middle.`"""
+_AT_END: Final = re.compile(r"\(([a-z]{2,20}(?: / [a-z]{2,20}){2,8})\)\W*$")
+"""`The part of the data (train / val / test)`"""
+_BELOW: Final = re.compile(
+    rf"[^\n]{{5,120}}:[ \t]*((?:{_BULLET}[ \t]*[a-z][a-z_-]{{1,30}}: [^\n]{{3,200}}){{3,12}})\s*"
+)
+"""A heading, and in each of the lines below one value and what it does."""
+_NAMED_TEXT: Final = word_set(
+    "query search filter filters expression formula script template pattern html markdown css syntax text "
+    "content prompt "
+    "body message sql jql fields columns options config settings args arguments params parameters"
+)
+
+
+def _are_identifiers(listed: str, name: str) -> bool:
+    """`strong_yes, yes, no`: words as only programs write them."""
+    last = words_of(name)[-1:]
+    several = bool(last) and singular(last[0]) != last[0]
+    return "_" in listed and listed.islower() and len(re.findall(r"\w+", listed)) > _PAIR and not several
+
+
+def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     for lead in _LEAD.finditer(text):
         yield _listed(text, lead.end(), lead[0], bare=True)
     if chosen:
@@ -242,12 +279,29 @@ def _candidates(text: str, chosen: bool) -> Iterator[list[str]]:
     if whole is not None and (chosen or "|" in text):
         yield _checked(text, 0, len(text), whole[1], sure="|" in text)
     for found in _AFTER_COLON.finditer(text):
-        if chosen or "|" in found[1]:
+        if chosen or "|" in found[1] or _are_identifiers(found[1], name):
             yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+    yield from _standing_alone(text, chosen, name)
     bare = _BARE_BULLETS.fullmatch(text) if chosen else None
     if bare is not None:
         yield _told_below(text, bare)
     yield from _legends(text, chosen)
+
+
+def _standing_alone(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
+    """A list that is a sentence, a bracket or the lines below a heading, without a word that introduces it."""
+    for found in _CAPITALS.finditer(text):
+        if _ACRONYMS.isdisjoint(word.lower() for word in re.findall(r"\w+", found[1])):
+            yield _checked(text, found.start(1), found.end(1), found[1])
+    for found in _ALONE.finditer(text) if chosen else ():
+        values = _checked(text, found.start(1), found.end(1), found[1])
+        yield values if not _are_things(values) and (len(values) > _PAIR or " or " in found[1]) else []
+    slashed = _AT_END.search(text)
+    if slashed is not None:
+        yield _checked(text, slashed.start(1), slashed.end(1), slashed[1])
+    below = _BELOW.fullmatch(text) if name and _NAMED_TEXT.isdisjoint(words_of(name)) else None
+    if below is not None:
+        yield _told_below(text, below)
 
 
 def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[list[str]]:
@@ -399,7 +453,7 @@ def _told_below(text: str, found: re.Match[str]) -> list[str]:
 _MEANS = r"(?:\s?=\s?|\s?:\s|\s(?:[–—→-]|->|for|to|if|when)\s|\s(?=(?!is\b|was\b|has\b)[a-z]{2,12}s\s))"
 _MEANING = r"[^,;=\n\"'`|()]{2,80}?"
 _QUOTED_LEGEND: Final = re.compile(
-    rf"(?:^|[.:]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
+    rf"(?:^|[.:?]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
     rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\.\s+|\s(?:or|and)\s)"
     rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})(?:{_LAST})?\s*(?=[.;\n]|$)",
     re.IGNORECASE,
@@ -478,6 +532,7 @@ _QUOTED_EITHER: Final = re.compile(rf"\s*{QUOTED}(?:, {QUOTED}){{0,6}},? or {QUO
 
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     """The list behind a phrase such as `one of`; open where the phrase says `include` and the text tells of others."""
+    at += text[at : at + 1] == "["
     found = _LISTED_QUOTES.match(text, at) or (_BARE_LIST.match(text, at) if bare else None)
     if (
         found is None
@@ -499,9 +554,9 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed) or _SHARED_WORD.search(listed):
         return []
     inside = text[max(0, start - 1) : start]
-    if _OPEN.match(text, end) or _OPEN_BEHIND.match(text, end) or (inside in ("[", "{") and '"' in listed):
+    if _OPEN.match(text, end) or _OPEN_BEHIND.match(text, end) or (inside in ("[", "{") and '"' in listed and not lead):
         return []
-    if _OTHERS.search(text, end):
+    if _OTHERS.search(text, end) or listed.endswith("...") or _DENIED.search(text[:start]):
         return []
     if any("(" in one for one in re.findall(QUOTED, listed)):
         return []  # `'name' or 'count(name)'`: forms
@@ -511,10 +566,16 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     if any(value.endswith(("_", "-")) and f"{value[:-1]}+" not in values for value in values):
         return []  # `prefix: clip_, line_`: the values begin like that
     line = text[text.rfind("\n", 0, start) + 1 : start]
-    if re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line) or "custom" in values or any("YYYY" in one for one in values):
+    if (
+        re.match(r"[ \t]*(?:[-*•]|\d[.)])[ \t]", line)
+        or "custom" in values
+        or any("YYYY" in one or _FILLED_IN.search(one) for one in values)
+    ):
         return []  # of one part of the value, open, or forms
     rest = re.split(r"\.\s|\n", text[end:], maxsplit=1)[0]
     going_on = _GO_ON - {"other"} if sure and lead and len(values) > _PAIR else _GO_ON  # `other` may be the last one
+    marked = re.match(QUOTED, listed) is not None
+    going_on = going_on - {"more", "other", "others"} if marked else going_on
     if not going_on.isdisjoint(value.lower() for value in values) or any(
         one[1:-1] not in values for one in re.findall(QUOTED, rest)
     ):
@@ -527,6 +588,12 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     return values if sound and not said else []
 
 
+_DENIED: Final = re.compile(
+    r"\b(?:not|never|cannot|can't|mustn't|except|other than|unlike|avoid)\b[^.:;\n]{0,20}$", re.IGNORECASE
+)
+"""`must not be 'all' or 'none'`"""
+_FILLED_IN: Final = re.compile(r"[_-][NX](?:[_-]|$)|^[NX][_-]")
+"""`last_N_months`: a part of the value is to be filled in."""
 _OPEN_BEHIND: Final = re.compile(
     r"\s?\)\s?(?:,\s*an? \w|,?\s?or (?!omit|leave|null|none|empty|nothing|not\b|a blank|an empty))", re.IGNORECASE
 )
@@ -552,7 +619,8 @@ _NOT_ALL: Final = re.compile(
 _MEDIA_TYPE: Final = re.compile(r"\b(?:image|audio|video|text|application)/\w", re.IGNORECASE)
 _OTHERS: Final = re.compile(
     r"\b(?:custom|(?<!no )(?<!not use )(?<!any )(?:any other|others?)\b(?![^.\n]{0,40}\b(?:reject|refus|invalid|error|"
-    r"fail|forbidden|illegal|not (?:accepted|allowed|supported|valid|permitted)))|also accepts?|and so on|"
+    r"fail|forbidden|illegal|not (?:accepted|allowed|supported|valid|permitted|implemented|known)))|also accepts?|"
+    r"and so on|"
     r"case[- ]insensitive|"
     r"(?:full|complete|entire|whole|live|current) list|append(?:ing|ed|s)?|prefix(?:ed|ing)?|suffix(?:ed|ing)?|"
     r"(?:may|can|could) (?:instead|also) be)\b|\bor (?:an? |any |the )?(?:raw |full |explicit |exact )?"

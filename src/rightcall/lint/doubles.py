@@ -24,16 +24,27 @@ _NEAR_VERBS = (
     "set update change modify edit adjust alter amend revise|create new add place raise|read open|"
     "cancel void kill abort stop terminate halt end interrupt|"
     "find search lookup query|start run launch begin trigger execute|send post submit deliver|save store write put|"
-    "copy duplicate clone|generate create make build produce|calculate compute|book reserve|pause suspend hold|"
+    "copy duplicate clone|generate create make build produce|calculate compute calc|book reserve|pause suspend hold|"
     "resume continue restart|request order|approve accept confirm|reject decline deny refuse|"
-    "delete remove discard drop|close finish complete resolve|describe explain|get read show view load|assign allocate"
+    "delete remove discard drop|close finish complete resolve|describe explain|get read show view load|assign allocate|"
+    "open load|import load ingest"
 )
 _NEAR_VERB: Final = [word_set(line) for line in _NEAR_VERBS.split("|")]
 """Verbs that tell two tools apart only where the tools take different arguments."""
 _SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _SAME_THING: Final = [
     word_set(line)
-    for line in ["mail email", "directory folder", "picture image photo", "repo repository", "doc document"]
+    for line in [
+        "mail email",
+        "directory folder",
+        "picture image photo",
+        "repo repository",
+        "doc document",
+        "song track",
+        "stock inventory",
+        "similar related",
+        "vector semantic",
+    ]
 ]
 _LATER: Final = word_set(
     "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed v"
@@ -182,6 +193,8 @@ def resemblance(one: str, other: str) -> str | None:
     mine, theirs = words_of(one), words_of(other)
     if opposed(one, other):
         return None
+    if len(mine) == len(theirs) == 1 and singular(mine[0]) == singular(theirs[0]):
+        return _OF_NUMBER
     turned = sorted(map(singular, mine)) == sorted(map(singular, theirs)) and mine[0] != theirs[0]
     if turned or sorted(mine) == sorted(theirs):
         return None if _TURNED & {*mine} else "have the same words in another order"
@@ -264,13 +277,17 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     if {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]:
         return "do nearly the same"
     if mine[-1] == apart[0][0]:
-        return "do nearly the same" if {*apart[0]} <= _FACTS else None
+        return "do nearly the same" if {*apart[0]} <= _FACTS or {*apart[0]} <= _SHOWS else None
+    if mine[0] == apart[0][0] and {*apart[0]} <= _ASKS and mine[-1] in _OF_STATE:
+        return "do nearly the same"
     if any({*apart[0]} <= group for group in _NEAR_VERB):
         return "do nearly the same"
     return "do the same by their descriptions" if _tells_verb_of(other, one, apart[0]) else None
 
 
 _FACTS: Final = word_set("info information details detail data profile")
+_SHOWS: Final = word_set("get read show view fetch")
+_ASKS: Final = word_set("get check read fetch query show")
 _FILLS: Final = _FACTS - {"profile"} | word_set("record records entry entries result results value values list")
 _OF_NONE: Final = _FILLS | word_set("one single")
 """Words that do not say which of two things a text is about."""
@@ -343,7 +360,7 @@ _READS: Final = word_set("get gets fetch fetches retrieve retrieves obtain obtai
 _CHECKS: Final = word_set("check checks")
 _OF_STATE: Final = word_set("status state level availability balance progress health current latest")
 """What can be checked by reading it. To check an address is to judge it."""
-_JOINS: Final = word_set("the a an s of on in for its their this that by with and to up")
+_JOINS: Final = word_set("the a an s of on in into for its their this that by with and to up")
 _LEAST_TOLD = 3
 """Words behind the verb that two descriptions must share."""
 _Gist = tuple[str, tuple[str, ...]]

@@ -252,6 +252,8 @@ def _is_of_another(argument: Argument, text: str, values: list[str], tool: ToolV
     )
 
 
+OF_OTHER_KIND: Final = re.compile(r"\b(?:an?|the) (?:number|text|string|date|list) (?:for|if|when|of)\b", re.IGNORECASE)
+"""`true or false for switches, a number for limits`"""
 _FREE: Final = word_set(
     "id ids query search keyword keywords term terms q prompt path paths file files filename url uri folder "
     "directory image photo"
@@ -269,6 +271,9 @@ _IS_CLOSED: Final = re.compile(
 )
 _KEYWORD: Final = re.compile(
     r"\bor (?:any |an? )?(?:keywords?|free[- ]?text|search terms?|phrase)\b|"
+    r"\bin (?:your|their|any|free) (?:own )?words\b|\b(?:any|free) wording\b|\bfree(?:[- ]form)? (?:description|"
+    r"text)\b|"
+    r"\bfree-form\b|\bideas?:|(?<!the )(?<!only )(?<!key )\bin words\b|\bany \w+ (?:column|name|phrase)|"
     r"\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso (?:accepted|allowed)\b",
     re.IGNORECASE,
 )
@@ -299,11 +304,18 @@ def _cased_choices(text: str, name: str, *, chosen: bool) -> tuple[str, list[str
     return rest, [*map(write, choices_in(rest, name, chosen=chosen))]
 
 
+def _lists_default(argument: Argument, text: str) -> bool:
+    """Whether a text has the default among other words as well: `left, right. Defaults to left.`"""
+    default = argument.part.get("default")
+    named = isinstance(default, str) and re.fullmatch(r"[a-z]{2,20}", default) is not None
+    return named and len(re.findall(rf"(?<!\w){default}(?!\w)", text)) > 1
+
+
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     schema = argument.item if argument.kind == "array" else argument.schema
     listed = as_list(schema.get("enum"))
     yield from _strange_use(argument, text, listed, tool)
-    text, found = _cased_choices(text, argument.name, chosen=bool(listed))
+    text, found = _cased_choices(text, argument.name, chosen=bool(listed) or _lists_default(argument, text))
     titled = all(value[:1].isupper() for value in found)
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
@@ -314,7 +326,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     if not lowered <= {str(one).lower() for one in listed} and _is_of_another(argument, text, values, tool):
         return
     if lowered <= {"true", "false", "yes", "no", "y", "n"}:
-        case = IS_CASE.search(text[: text.lower().find("true")])
+        case = IS_CASE.search(text[: text.lower().find("true")]) or OF_OTHER_KIND.search(text)
         if lowered == {"true", "false"} and argument.kind == "string" and is_free(argument) and case is None:
             yield mistyped(argument, "text", "true or false", "boolean")
         return
@@ -324,7 +336,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
         if (
-            (argument.part.get("default") == "" and not _ONE_OF_THESE.search(text))
+            (argument.part.get("default") == "" and not (_ONE_OF_THESE.search(text) or re.match(QUOTED, text)))
             or not _FREE.isdisjoint(words_of(argument.name)[-1:])
             or _KEYWORD.search(text)
         ):

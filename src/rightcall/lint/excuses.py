@@ -29,6 +29,7 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
         or _guards_a_secret(before, found)
         or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _needs_no_yes(before, behind)))
         or _is_effect(before, found, behind)
+        or _is_its_work(tool, text, found)
         or ("shell" in found.re.groupindex and not _OF_SHELLS.isdisjoint(words_of(tool.name)))
         or (_DETAILS.search(found[0]) and not admits)
         or quotes_attack(text, found.start(), found.end())
@@ -41,6 +42,10 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
 
 _SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
 """How to present a result: `never show raw JSON to the user`."""
+_NAMES_PEOPLE: Final = re.compile(
+    r"\bmention(?:ing)? (?:people|users|members|someone|anyone|others)\b(?! to\b)", re.IGNORECASE
+)
+"""In a comment, with `@`."""
 _QUOTE: Final = re.compile(r"['\"`”’“‘]")
 _TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\"`“‘]")
 """The end of one quotation and the beginning of the next: nobody says the words between them in one breath."""
@@ -70,7 +75,12 @@ def _is_advice(found: re.Match[str], behind: str, *, admits: bool) -> bool:
     told = found[0]
     quote = _QUOTE.search(told)
     closes = quote is not None and re.match(r"\w\W(?!\w)", told[max(0, quote.start() - 1) :]) is not None
-    if _SHOWS_RAW.search(told) or _INFORMS.search(told) or (closes and _TWO_QUOTES.search(told)):
+    if (
+        _NAMES_PEOPLE.search(told)
+        or _SHOWS_RAW.search(told)
+        or _INFORMS.search(told)
+        or (closes and _TWO_QUOTES.search(told))
+    ):
         return True
     if not found.groupdict().get("tell"):
         return False
@@ -162,6 +172,12 @@ def _is_effect(before: str, found: re.Match[str], behind: str) -> bool:
     return _EFFECT.match(clause) is not None and _CARRIES.search(before) is None
 
 
+def _is_its_work(tool: ToolView, text: str, found: re.Match[str]) -> bool:
+    """`Skips the approval of a step`, of `skip_approval`: the first words say what the tool does."""
+    first = words_of(found[0])[:1]
+    return text[: found.start()].strip() == "" and first == words_of(tool.name)[:1] and len(words_of(tool.name)) > 1
+
+
 # ── those who look for attacks ──
 
 _DETECTS: Final = re.compile(
@@ -173,6 +189,13 @@ _DETECTED: Final = re.compile(
     r"\b(?:is|are) (?:detected|scored|flagged|blocked|rejected|filtered|classified|recogni[sz]ed|caught)\b",
     re.IGNORECASE,
 )
+_WARNS: Final = re.compile(
+    r"\b(?:treat|regard|consider) (?:it|them|this|that|these|such text|such content|all of it) as (?:plain |untrusted |"
+    r"mere )?(?:data|text|content|untrusted)\b|\b(?:do not|don't|never) (?:follow|obey|act on|carry out) "
+    r"(?:it|them|any|such|these|those)\b",
+    re.IGNORECASE,
+)
+"""`It may hold orders such as "…"; treat them as data`"""
 _QUOTED: Final = re.compile(r"(?<!\w)[\"'`“‘](?:[^\"'`“”‘’\n]|(?<=\w)['’](?=\w)){3,160}[\"'`”’](?!\w)")
 _REPORTED: Final = re.compile(
     r"\b(?:texts?|descriptions?|prompts?|instructions?|messages?|phrases?|inputs?|definitions?|tools?|pages?|"
@@ -186,7 +209,8 @@ def quotes_attack(text: str, start: int, end: int) -> bool:
     """Whether a sentence is about the detection of attacks, and a piece of it is one that it quotes or reports."""
     before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
     sentence = before + text[start:end] + _ENDS.split(text[end : end + _NEAR])[0]
-    if not _DETECTS.match(sentence) and not _DETECTED.search(sentence):
+    warns = _WARNS.search(sentence) is not None
+    if not _DETECTS.match(sentence) and not _DETECTED.search(sentence) and not warns:
         return False
     first, last = len(before), len(before) + end - start
     quoted = any(one.start() < first and last < one.end() for one in _QUOTED.finditer(sentence))

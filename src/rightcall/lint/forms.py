@@ -70,18 +70,18 @@ _FORMATS: Final = (
                        r"\bvalid (?:https? )?UR[LI]\b|\b(?:fully[- ]qualified|absolute) UR[LI]\b|"
                        r"\b(?:must|should) (?:start|begin) with [`'\"]?https?://|"
                        r"\b(?:starting|beginning) with [`'\"]?https?://|"
-                       r"\bUR[LI] (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
+                       r"\bUR[LI],? (?:including|with|that starts with|starting with) (?:the )?(?:protocol|scheme|"
                        r"[`'\"]?https?)", re.IGNORECASE)),
     ("uuid", re.compile(r"^\W*(?:the |a )?UUID (?:of|for)\b|"
                         r"\b(?:valid|must be a|in|as a|a v4) UUID|\bUUID(?:v4| v4| format| string)\b|\((?:an? )?UUID\)|"
                         r"(?:'s|s') UUID\s*(?:[.,;(]|$)|"
                         r"\bx{8}-x{4}-", re.IGNORECASE)),
-    ("uuid", re.compile(r"(?<![-_][<{])\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
+    ("uuid", re.compile(r"(?<![-_][<{])(?<!same )(?<!whose )\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
-    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|\bISBN\b", re.IGNORECASE)),
+    ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|(?<!whose )\bISBN\b", re.IGNORECASE)),
     ("^[a-z]{2}$", re.compile(r"\bISO[- ]?639-1\b|\b(?:two|2)[- ]letter (?:ISO )?language\b", re.IGNORECASE)),
     ("^[A-Z]{2}$", re.compile(r"\b(?:two|2) (?:capital|upper-?case|lower-?case|small) letters\b|"
                               r"\b(?:two|2)[- ](?:letter|character|char)s?\b[^.]{0,30}\b(?:code|country|language|"
@@ -106,7 +106,25 @@ _PATTERNS: Final = (
                     r"\bhex(?:adecimal)? colou?r|\bcolou?r (?:as|in) (?:an? )?hex", re.IGNORECASE)),
     ("^\\+[1-9]\\d{1,14}$", re.compile(r"\bE\.?164\b", re.IGNORECASE)),
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
-    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b|"
+    ("^[A-Za-z0-9]{2}$", re.compile(r"\b(?:airline|carrier)(?:'s)? (?:two-letter )?IATA (?:carrier |airline )?(?:code|"
+                                    r"designator)\b|\bIATA (?:airline|carrier) (?:code|designator)\b", re.IGNORECASE)),
+    ("", re.compile(r"[`'\"(]lat(?:itude)?,\s?(?:lng|lon|long|longitude)[`'\")]", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:starts|begins) with [`'\"](?!https?)[^`'\"\s]{1,12}[`'\"](?:,| and|, and)? (?:(?:it "
+                    r")?is )?(?:followed by|"
+                    r"then|plus)\b|(?-i:\b[A-Z#@]\w{0,4}) followed by (?:exactly )?(?:\d{1,2}|two|three|four|five|"
+                    r"six|seven|"
+                    r"eight|nine|ten|twelve) (?:[\w-]+ )?(?:letters|digits|characters)\b|"
+                    r"\b\d{1,2} (?:capital |upper-?case |small |lower-?case )?(?:letters|characters) (?:and|or) "
+                    r"digits\b",
+                    re.IGNORECASE)),
+    ("", re.compile(r"\bmust (?:start|begin) with an? (?:(?:lower|upper)-?case |capital |small )?(?:letter|digit)\b|"
+                    r"\bonly (?:contain )?\[?a-z\b(?!-\w{2})", re.IGNORECASE)),
+    ("", re.compile(r"\bA1[- ]notation\b|\bCIDR (?:notation|format|block|range)\b|"
+                    r"[`'\"(]?\b(?:owner|org|user|namespace|group|key)[/=](?:name|repo|project|value)[`'\")]? "
+                    r"(?:form|format|"
+                    r"notation|syntax|pairs?)\b", re.IGNORECASE)),
+    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?(?=[^\s`'\"]*\d)[A-Za-z\d.:/#+-]{3,30}[`'\"]?(?=\s*(?:[.,;)]|$))|"
+                    r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b|"
                     r"\b(?:Go|Prometheus)(?:[- ]style)? durations?\b|"
                     r"\b(?:number|integer|digits) (?:directly |immediately )?followed by (?:an? )?(?:time unit|"
                     r"[`'\"]?(?:[smhdwy]|min)\b[`'\"]?(?:,| or\b|/))", re.IGNORECASE)),
@@ -306,6 +324,9 @@ def _formatted(argument: Argument, name: str, found: str, text: str, *, is_local
         and words.isdisjoint(("time", "datetime", "timestamp", "hh"))
     )
     either = either or (name == "date" and "YYYY" not in found.upper() and "iso" in found.lower())
+    either = either and not re.search(r"(?<![A-Za-z])YYYY-MM-DD(?![A-Za-z-]|[T ]?HH)", text)
+    if name == "date-time" and not either and re.search(r"\(YYYY-MM-DD\)", text):
+        name = "date"
     names = ["date", "date-time"] if either else [name]
     if name == "date" and "YYYY" not in found and values and not any(fits_format(one, "date") for one in values):
         names = ["date-time"]

@@ -224,16 +224,16 @@ _SHOWN: Final = re.compile(r"\b(?:such as|e\.g\.|for example|for instance)", re.
 def _names_the_same(one: Argument, other: Argument) -> bool:
     """`user` beside `username`, of which no text says what tells them apart."""
     shorter, longer = sorted((one, other), key=lambda side: len(side.name))
-    said = words_of(" ".join(_SHOWN.split(side.description)[0] for side in (one, other)))
+    mine, theirs = ({*words_of(_SHOWN.split(side.description)[0])} for side in (one, other))
+    said, begin = mine ^ theirs, joined(shorter.name)
     return (
-        joined(longer.name) == joined(shorter.name) + "name"
-        and one.kind == "string"
+        (one.kind, joined(longer.name)) in (("string", f"{begin}name"), ("integer", f"{begin}number"))
         and bool(one.description and other.description)
         and _APART.isdisjoint(said)
     )
 
 
-_BELONGS: Final = word_set("our your my their value parameters params options")
+_BELONGS: Final = word_set("our your my their value values parameters params options")
 """Whose it is, or what belongs to the other: `axis` and `axis_value`."""
 _HAS_VALUE: Final = word_set(
     "field key name attribute variable var parameter param property column dimension metric tag label type"

@@ -28,16 +28,18 @@ _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
     rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give|threshold|score|confidence|probability|ratio) "
     rf"{_NUMBER}"
-    rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER},\s?{_NUMBER}\]|"
+    rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
+    rf"\bvalid [a-z]+ are {_NUMBER} (?:to|through|-|–) {_NUMBER}|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
-    r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s))",
+    r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s)|,? so that\b)",
     re.IGNORECASE,
 )
 _CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
 """What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
 _MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|"
+    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
+    rf"characters)|"
     rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
     r"\b(?:highest|largest|greatest)(?: value| number)?(?: allowed| possible)? is|"
     r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bless than or equal to|<=|≤)"
@@ -103,6 +105,8 @@ def _flat(text: str) -> str:
 def _from_legend(found: re.Match[str]) -> str:
     """`0 = off … 100 = full` is a range, `0 = off, 1 = on` a list."""
     apart = int(found[3]) - int(found[1])
+    if int(found[1]) > 1:
+        return found[0]  # `3600 = one hour, 86400 = one day`: two among many
     least = _LEAST_SPAN if found[2].strip() not in (",", ";", "and") else _LEAST_LISTED
     return f"from {found[1]} to {found[3]} " if apart > least else found[0]
 
@@ -265,9 +269,14 @@ _ADVISES: Final = re.compile(
 )
 
 
+_PAST: Final = re.compile(r"\b(?:was|were)\s*$|\blast (?:year|month|week)\b", re.IGNORECASE)
+
+
 def _is_advice(text: str, found: re.Match[str]) -> bool:
     """Whether numbers are only said to be good ones, or no bound: `(1-3 recommended)`, `lower values (10-50)`."""
     before = re.split(r"[.;\n]", text[max(0, found.start() - 40) : found.start()])[-1]
+    if _PAST.search(before):
+        return True
     if re.search(r"\bexceed|[*×+/]\s?\w+\s*(?:must|can|may)?\s*$", before):
         return True  # a higher one is taken too, or it is one of a product: `page * size must not exceed 1000`
     behind = re.split(r"[.;,\n]", text[found.end() : found.end() + 30])[0]

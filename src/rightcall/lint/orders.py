@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from rightcall.lint.deceit import DECEITS
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.excuses import judge
 from rightcall.lint.findings import Steps
@@ -353,6 +354,6 @@ def find_order(tool: ToolView, path: Steps, text: str) -> re.Match[str] | None:
 
 def _orders_of(text: str) -> Iterator[re.Match[str]]:
     lowered = text.lower()
-    asked = (one for signs, one in (*_ENGLISH, *FOREIGN) if any(sign in lowered for sign in signs))
+    asked = (one for signs, one in (*_ENGLISH, *DECEITS, *FOREIGN) if any(sign in lowered for sign in signs))
     for one in chain((_ORDERS, _ELSEWHERE, _UNASKED), asked):
         yield from one.finditer(text)

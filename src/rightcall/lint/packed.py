@@ -18,7 +18,8 @@ _SEPARATED: Final = re.compile(
     rf"\b(?:separate[d]?|delimited|divided|split|joined|separate them) (?:by|with|using|through) (?:single )?"
     rf"(?:{_SIGN}s?\b|[,;|](?=\W|$))|"
     rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|"
-    rf"\b{_SIGN}s? to separate\b",
+    rf"\b{_SIGN}s? to separate\b|\bone (?:name|id|item|value|url|address|tag|key|entry|path) (?:per|on each) line\b|"
+    rf"\bno (?:blanks|spaces) (?:after|around) the {_SIGN}s\b",
     re.IGNORECASE,
 )
 _BEGINS: Final = re.compile(
@@ -104,7 +105,12 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         fix = f"make it an `{told_kind[1].lower()}`" if told_kind else "make it an `array` or an `object`"
         return Hit("RC315", f"{name} is JSON as text", fix, argument.path, certain=not meant)
     found = _SEPARATED.search(told)
-    if found is None or _OF_PARTS.search(told) or not _PLACES.isdisjoint(words) or words[-1:] in _OF_ANSWER:
+    if (
+        found is None
+        or _OF_PARTS.search(told.replace(found[0], " "))
+        or not _PLACES.isdisjoint(words)
+        or words[-1:] in _OF_ANSWER
+    ):
         return None
     before = words_of(told[: found.start()])
     plural = any(singular(word) != word for word in before[:_NEAR]) and len(before) <= _NEAR + 2

@@ -18,7 +18,15 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.addresses import find_address
 from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.enums import IS_SEVERAL, choices_of, find_choices, find_numbered, is_nullable, mistyped
+from rightcall.lint.enums import (
+    IS_SEVERAL,
+    OF_OTHER_KIND,
+    choices_of,
+    find_choices,
+    find_numbered,
+    is_nullable,
+    mistyped,
+)
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
@@ -253,6 +261,15 @@ _IS_NUMBER: Final = re.compile(
     r"\W*(?:the )?(?:page number|index of)\b|\W*how many\b",
     re.IGNORECASE,
 )
+_IS_MEASURE: Final = re.compile(
+    r"[^.;\n]{0,60}\bas a (?:decimal|floating[- ]point) number\b|[^.;\n]{0,60}\((?:an )?(?:integer|int|float)\)|"
+    r"[^.;\n]{0,40}, an? (?:float|integer|decimal number) in \w+|"
+    r"\W*(?:the )?(?:delay|timeout|duration|weight|height|width|length|padding|margin|distance) in (?:milliseconds|"
+    r"seconds|minutes|hours|days|pixels|px|kg|kilograms|grams|metres|meters|kilometres|kilometers|km|centimetres|cm|mm|"
+    r"percent)(?=\W*(?:$|[.,;]))",
+    re.IGNORECASE,
+)
+"""A number in a unit, or so called."""
 _IS_EPOCH: Final = re.compile(
     r"(?:\W*(?:[\w-]+ ){0,4}|[^.\n]{0,60}\()(?:(?:milli)?seconds since (?:(?:the )?(?:unix )?epoch|1970)|"
     r"(?:unix|epoch) (?:time(?:stamp)?|(?:milli)?seconds)\b(?: in (?:milli)?seconds)?)\W*(?:\.|\)|$)",
@@ -345,6 +362,7 @@ def _type(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
         ranged = _RANGED.search(text) and not _NOT_PLAIN.search(text) and _LABELS.isdisjoint(words_of(argument.name))
+        ranged = ranged or _IS_MEASURE.match(text)
         if moment or ((ranged or (_IS_NUMBER.match(text) and counted)) and not _others(argument, text)):
             whole = moment or counted or re.search(r"\b(?:integer|whole|natural|number of|count of)\b", text, re.I)
             yield mistyped(argument, "text", "a number", "integer" if whole else "number")
@@ -381,7 +399,7 @@ _WHICH_OF_TWO: Final = re.compile(r"\W*whether to (?!not\b)\w+ or (?!not\b)\w+\b
 
 def _is_flag(text: str) -> bool:
     told = bare(text)
-    if _WHICH_OF_TWO.match(told):
+    if _WHICH_OF_TWO.match(told) or OF_OTHER_KIND.search(text):
         return False
     found = _YES_OR_NO.search(told)
     return _IS_FLAG.match(text) is not None or (found is not None and not IS_CASE.search(told[: found.start()]))
@@ -445,7 +463,7 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if argument.required and not is_nullable(argument):
         found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
             r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
-            r"\(optional\b|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
+            r"\(optional\s*[),;.:]|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
             r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|(?<!automatically )(?<!added )\bif omitted\b|"
             r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,

@@ -67,7 +67,8 @@ _SIDES: Final = (
 )
 _PLACEHOLDER: Final = re.compile(
     r"\W*(?:todo|tbd|t\.b\.d|fixme|xxx+|lorem ipsum|placeholder|n/?a|none|null|undefined|asdf\w*|foo(?:\s*bar)?|"
-    r"blah(?:\s+blah)*|string|desc|test(?:\s+(?:tool|description))?|coming soon|to be (?:done|written|defined|added)|"
+    r"blah(?:\s+blah)*|does (?:some )?(?:stuff|things|something)(?: with [\w ]{2,30})?(?:, see [\w ]{2,30})?|"
+    r"string|desc|test(?:\s+(?:tool|description))?|coming soon|to be (?:done|written|defined|added)|"
     r"(?:(?:insert|add|enter|write|your|put|some|tool|function|argument|parameter|a|the)\s+){0,4}description"
     r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
     re.IGNORECASE,
@@ -481,7 +482,8 @@ _LAST = 160
 """Characters at the end of a text that are read."""
 _LEAST_WORDS = 6
 _OPEN_END: Final = re.compile(
-    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|(?:can|may|must|will|cannot|should) be|"
+    r"(?:,|\b(?:the|an|and|or|but|because|which|whose|such as|in the format|(?:is|are) only|left is|"
+    r"(?:can|may|must|will|cannot|should) be|"
     r"(?:have|has|need|needs|ought|are|is) to(?: be)?|(?:is|of|to|for|"
     r"with|by|"
     r"in|from|as) a))$"
