@@ -57,6 +57,7 @@ def test_a_reference_is_to_be_replaced_by_its_schema() -> None:
         ("ISO 8601 date, e.g. 2024-05-01", ['add "format": "date"']),
         ("ISO 8601 date, e.g. 2024-05-01T10:00:00Z", ['add "format": "date-time"']),
         ("Start date in ISO 8601", ['add "format": "date" or "date-time" (which needs a time zone)']),
+        ("Date in ISO format (YYYY-MM-DD)", ['add "format": "date"']),
         ("RFC 3339 timestamp, e.g. 2024-05-01", []),
         ("Must be a valid IP address", ['add "format": "ipv4" or "ipv6"']),
         ("Must be a valid URL, e.g. canal.test/map", []),
@@ -253,3 +254,17 @@ def test_one_side_of_a_short_pair_is_not_written_out_alone() -> None:
     text = {"type": "string", "description": "Lock, by its name on the map"}
     assert advice("RC113", tool("tow_barge", src_lock=text, dst_lock=text)) == []
     assert advice("RC113", tool("tow_barge", dst_lock=text)) == ["rename it to `destination_lock`"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pattern"),
+    [
+        ("opens_at", "Time in HH:MM", "^([01]\\d|2[0-3]):[0-5]\\d$"),
+        ("time_spent", "Duration in HH:MM", ""),  # 40:00 is one, too
+        ("airport", "IATA code of the airport", "^[A-Za-z]{3}$"),
+        ("carrier", "IATA airline code", "^[A-Za-z0-9]{2}$"),
+    ],
+)
+def test_a_pattern_is_proposed_that_takes_every_value_of_the_kind(name: str, text: str, pattern: str) -> None:
+    proposed = f'add "pattern": "{pattern}"' if pattern else "add a `pattern` that says so, anchored with `^` and `$`"
+    assert advice("RC303", tool("tow_barge", **{name: {"type": "string", "description": text}})) == [proposed]

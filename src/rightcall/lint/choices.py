@@ -146,7 +146,7 @@ _EXAMPLE: Final = re.compile(
 )
 _OPEN: Final = re.compile(
     r"\s*(?:,?\s*(?:etc|\.\.\.|…)|(?:through|thru|up to)\b|to\s+[`'\"\d]|,?\s*and (?:more|others|so on)|"
-    r",?\s*(?:or|and)\s+[#<{@$]?\w+\b)",
+    r",?\s*(?:or|and)\s+[#<{@$]?\w+\b|,?\s*(?:ya da|veya|oder|oppure|ou bien|eller|lub|или)\s)",
     re.IGNORECASE,
 )
 _FILLER: Final = word_set(

@@ -41,6 +41,8 @@ _ENGLISH: Final = {
         r"\b(?:outranks?|overrules?|prevails? over|(?:take|takes|has|have) precedence over) (?:(?:what|whatever|"
         r"anything|"
         rf"everything) {_USER} (?:says?|wants?|asks?|said|wrote)|(?:the |your )?(?:user|refusal|system prompt)s?\b)|"
+        r"\b(?:disregard|ignore) what the (?:developer|user|system|operator)(?:'s)? (?:prompt |message )?(?:says|"
+        r"said|asks)\b|"
         rf"\b(?:disregard|ignore|override) (?:any |all |the user's |their |contrary |other ){{1,2}}{_DOUBTS}\b|"
         r"\bif you (?:hesitate|are (?:reluctant|inclined to refuse|unwilling))\b",
     "mentioning_it mentioning_this":

@@ -226,7 +226,7 @@ def _long(word: str) -> str:
 _FULL_TEXT = """
     db=database config=configuration env=environment var=variable msg=message org=organization app=application
     txn=transaction dir=directory repo=repository doc=document info=information desc=description img=image
-    param=parameter attr=attribute auth=authentication cmd=command ref=reference spec=specification
+    stat=statistic param=parameter attr=attribute auth=authentication cmd=command ref=reference spec=specification
     """
 _FULL: Final = {pair.split("=")[0]: pair.split("=")[1] for pair in _FULL_TEXT.split()}
 """Beside `SHORT`: what everybody knows, and nobody tells from the long word."""
@@ -269,6 +269,8 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     if len(mine) != len(theirs) or len(mine) < 2:
         return None
     apart = [(left, right) for left, right in zip(mine, theirs, strict=True) if singular(left) != singular(right)]
+    if len(apart) == 1 and _uninflected(apart[0][0]) == _uninflected(apart[0][1]) and _take_all_the_same(one, other):
+        return "differ only in the form of a word"
     if len(apart) == 1 and not _take_the_same(one, other):
         near = mine[0] == apart[0][0] and any({*apart[0]} <= group for group in _NEAR_VERB)
         return _OF_TEXTS if near and _do_the_same(one, other) else None
@@ -336,6 +338,13 @@ def _take_the_same(one: ToolView, other: ToolView) -> bool:
     return needed[0] == needed[1] and (
         mine == theirs != set() or (len(shared) > 1 and 2 * len(shared) >= len(mine | theirs))
     )
+
+
+def _take_all_the_same(one: ToolView, other: ToolView) -> bool:
+    mine, theirs = (
+        {(argument.name, argument.kind, argument.required) for argument in tool.top} for tool in (one, other)
+    )
+    return mine == theirs != set()
 
 
 def _tells_verb_of(one: ToolView, other: ToolView, verbs: tuple[str, str]) -> bool:

@@ -156,18 +156,27 @@ _OPEN_BEHIND: Final = re.compile(
 )
 
 
+_NOTHING_ELSE: Final = re.compile(r"\b(?:nothing else|no others?|no other (?:value|word)s?)\b", re.IGNORECASE)
+
+
 def _serving_of(tool: ToolView) -> Iterator[Hit]:
     """`` `style` can be set to `plain` for letters or to `formal` for the court ``: values with words between them."""
-    names = {one.name: one for one in tool.top if is_free(one) and one.kind == "string"}
+    names = {one.name.lower(): one for one in tool.top if is_free(one) and one.kind == "string"}
     taken = {one.name for one in tool.arguments} | {tool.name}
     for sentence in re.split(r"\.\s|\n", tool.description[:MOST_DESCRIPTION]) if names else ():
         marked = [*_MARKED.finditer(sentence)][:12]
         values = [one for one in marked if one[1] not in taken]
         before = sentence[: values[0].start()] if len(values) > 1 else ""
-        argument = next((names[word] for word in reversed(re.findall(r"[\w-]+", before)) if word in names), None)
-        if argument is None or _OPEN_BEHIND.search(sentence) or choices_in(argument.description, argument.name):
+        spoken = reversed(re.findall(r"[\w-]+", before.lower()))
+        argument = next((names[word] for word in spoken if word in names), None)
+        if (
+            argument is None
+            or _OPEN_BEHIND.search(_NOTHING_ELSE.sub(" ", sentence))
+            or choices_in(argument.description, argument.name)
+        ):
             continue
-        head, _, verb = before.rpartition(argument.name)
+        at = before.lower().rfind(argument.name.lower())
+        head, verb = before[:at], before[at + len(argument.name) :]
         gaps = [sentence[one.end() : two.start()] for one, two in pairwise(values)]
         head = head.rstrip("`'\"")
         told = not re.search(r"\bis\b", verb) and _SETS.search(head)

@@ -93,7 +93,8 @@ def _is_advice(found: re.Match[str], behind: str, *, admits: bool) -> bool:
 _OF_SHELLS: Final = word_set("shell bash sh terminal command commands exec execute run script sandbox ssh git push")
 _IN_CASE: Final = re.compile(
     r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
-    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b|[^.\n]{0,40}\b(?:twice|more than once)\b|"
+    r"\s*as (?:an? )?(?:error|failure|fault|problem|bug|low|high|safe|fixed|done|success\w*|final|certain|fact|"
+    r"confirmed)\b|\s*is \w+ing\b|[^.\n]{0,40}\b(?:twice|more than once)\b|"
     r"\s*to (?:the|this) (?!user)\w+|"
     r",? was\b|[^.\n]{0,40}? (?:bevor|solange|avant|tant que|hasta que|antes de|finché|prima (?:di|che)|пока)\b",
     re.IGNORECASE,

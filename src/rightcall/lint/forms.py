@@ -133,7 +133,8 @@ _PATTERNS: Final = (
                     r"(?:followed|and|then|plus)\b",
                     re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24[- ]?h(?:our|ours)? (?:notation|format|time|clock)\b", re.IGNORECASE)),
-    ("", re.compile(r"\b(?:MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
+    ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|MM/DD/YYYY|DD/MM/YYYY|"
+                    r"DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
                     r"YYYY/MM/DD)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
                     r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
@@ -275,6 +276,8 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
             is_language = not _LANGUAGES.isdisjoint(words_of(f"{argument.name} {found[0]}"))
             if is_language and "[A-Z]{2}" in pattern.upper():
                 pattern = ""  # some need a region: `pt-BR`
+            if ":" in pattern and not _LENGTHS.isdisjoint(words_of(f"{argument.name} {text}")):
+                pattern = ""  # a length of time may have more hours than a day
             if pattern and any(re.match(pattern, one, re.IGNORECASE) is None for one in shown):
                 return  # the text has values of another form
             said = _SAYS_CASE.search(text)
@@ -285,6 +288,7 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
             exact = pattern and all(map(re.compile(pattern).match, shown))
             exact = exact and not ("#" in pattern and _BARE_HEX.search(text))
             advice = f'add "pattern": "{pattern}"' if exact else _PATTERN_ADVICE
+            advice += " (on `items`)" if argument.kind == "array" else ""
             yield Hit(
                 "RC303",
                 f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
@@ -295,6 +299,7 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
             return
 
 
+_LENGTHS: Final = word_set("duration length elapsed spent effort worked estimate estimated")
 _CAPITALS: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bISO\b|\bIATA\b", re.IGNORECASE)
 _SAYS_CASE: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bsmall letters", re.IGNORECASE)
 _DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)

@@ -27,6 +27,7 @@ _MARKUP: Final = re.compile(
 _POSES: Final = re.compile(
     r"(?:^|[\n.!>\]])[^\S\n]*(?:SYSTEM|ADMIN|DEVELOPER)(?: NOTE| MESSAGE| PROMPT| INSTRUCTION)?\s*:"
     r"|(?:\n[^\S\n]*){2}(?:Human|Assistant)\s*:"
+    r"|(?:^|[.!?\n])\s{0,9}\[(?:assistant|user|system)\]: (?=[A-Z])"
     r"|[.!?]\s{1,9}Assistant: [A-Z][^\n\"`]{2,200}\bUser: [^\n\"`]{2,200}\bAssistant:"
 )
 """A message that poses as somebody else's. In these letters alone."""

@@ -165,6 +165,23 @@ def find_range(argument: Argument, text: str) -> Iterator[Hit]:
         )
 
 
+def find_told_bound(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    """`for some days, up to 90`, in the text of a tool whose `days` end at 30."""
+    word, highest = singular(argument.name.lower()), argument.schema.get("maximum")
+    if not is_unit(word) or not isinstance(highest, int | float):
+        return
+    most = rf"(?:up to|at most|no more than|a maximum of) {_NUMBER}"
+    told = re.compile(rf"\b{word}s?,? {most}(?!\s?(?:%|[a-z]))|\b{most} {word}s?\b", re.IGNORECASE)
+    numbers = {_float(one[1] or one[2]) for one in told.finditer(tool.description[:MOST_DESCRIPTION])}
+    if len(numbers) == 1 and numbers != {float(highest)} and str(highest) not in tool.description:
+        yield Hit(
+            "RC311",
+            f"the text of the tool gives another range of {quote_name(argument.name)} than the schema",
+            "make them the same",
+            argument.path,
+        )
+
+
 _ADJUSTED: Final = re.compile(r"\b(?:coerced|clamped|capped|normali[sz]ed|truncated|rounded|cut off)\b", re.IGNORECASE)
 """A value outside is taken, and changed."""
 _FAR = 10_000

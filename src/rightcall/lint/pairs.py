@@ -177,6 +177,17 @@ def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
         yield from _told_alike(names, least)
 
 
+def _has_twin(tool: ToolView, name: str) -> bool:
+    """Whether another name differs in the one letter at its end: `plant_a` and `plant_b` cannot both be `plant`."""
+    words = words_of(name)
+    twins = (words_of(one.name) for one in tool.top if one.name != name)
+    return (
+        len(words) > 1
+        and len(words[-1]) == 1
+        and any(one[:-1] == words[:-1] and len(one[-1]) == 1 for one in twins if one)
+    )
+
+
 def _is_numbered(name: str) -> bool:
     """`user_id_1`: there are several in one tool."""
     return any(word.isdigit() for word in words_of(name))
@@ -192,6 +203,8 @@ def _called_otherwise(
     if usual in _BARE and len(words_of(name)) > 1:
         return  # the longer name says whose it is
     for words, tool in mine:
+        if _has_twin(tool, name):
+            continue
         if any(one.name != name and words_of(one.name)[1:] == words_of(usual) for one in tool.top):
             continue  # `first_path` and `second_path` cannot both be `path`
         telling = len(words) >= _TELLING or _is_short_for(name, usual)
@@ -209,7 +222,7 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
             continue
         if name == usual or usual in _BARE or _is_numbered(name) or _is_numbered(usual) or _are_two(name, usual):
             continue
-        if _may_be_one(name, usual) or joined(name) == joined(usual):
+        if _may_be_one(name, usual) or joined(name) == joined(usual) or _has_twin(tools[0], name):
             continue
         if not any(one.name == name for tool in users for one in tool.top) and not any(
             one.name == usual for tool in tools for one in tool.top

@@ -30,7 +30,7 @@ from rightcall.lint.enums import (
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
-from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_unit, unit_of
+from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_told_bound, find_unit, unit_of
 from rightcall.lint.packed import find_packed
 from rightcall.lint.shown import find_shown
 
@@ -84,6 +84,7 @@ def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         yield from find_choices(argument, inner[:MOST_TEXT], tool) if isinstance(inner, str) else ()
     yield from find_unit(argument, text, tool)
     yield from _default_beside(argument, tool)
+    yield from find_told_bound(argument, tool) if argument in tool.top else ()
     if argument.required and "default" in argument.part and not tool.is_strict:
         yield Hit(
             "RC312",

@@ -15,7 +15,7 @@ from rightcall.lint.findings import Hit, quote_text, word_set
 
 # ── one word in marks ──
 
-_WORD = r"`([a-z][a-z0-9]{2,30})`"
+_WORD = r"`([a-z][a-z0-9_]{2,40})`"
 _GIVES: Final = re.compile(
     rf"\b(?:set|pass|give|provide|specify|supply|fill in|enter|state|choose|adjust)\s+(?:the\s+|an?\s+|your\s+)?{_WORD}"
     rf"(?!\s*(?:in|as|into|via|for|under|with|on|at|by|of)\b|\s+to\s+(?:the\s+)?`|[`=(:/.]\w)|"

@@ -14,12 +14,13 @@ from rightcall.lint.polarity import find_turned
 from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
-    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse",
+    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look",
     "delete": "delete remove erase destroy drop purge wipe",
     "create": "create insert register",
     "make": "generate",
     "update": "update modify rename patch",
     "send": "send publish submit email",
+    "end": "cancel terminate revoke",
 }
 _ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
 _TURNS_TEXT = (
@@ -35,6 +36,9 @@ _COMPATIBLE: Final = {
     frozenset(pair.split("/"))
     for pair in (
         "update/delete",
+        "end/update",
+        "end/delete",
+        "end/send",
         "create/update",
         "create/send",
         "make/read",
@@ -215,7 +219,8 @@ def _act(tool: ToolView) -> Iterator[Hit]:
 
 
 _HARMLESS: Final = re.compile(
-    r"\b(?:is|are|this is) (?:an? )?(?:safe |purely |strictly )*read[- ]only\b|"
+    r"(?:^|[.;]\s)(?:it is |this is )?harmless\b|\b(?:is|are|this is) (?:an? )?(?:safe |purely |strictly )*read[- "
+    r"]only\b|"
     r"\bread[- ]only (?:operation|call|tool|preview)\b|"
     r"\b(?:nothing|no data|no (?:rows?|records?|files?))(?: \w+){0,4} (?:is|are|will be|gets?) "
     r"(?:changed|modified|deleted|removed|written|altered)\b|"
@@ -434,8 +439,8 @@ def _opposite(name: str, text: str) -> str | None:
         set(words_of(name)),
         [word.strip(".,:;()'\"`").lower().removesuffix("'s") for word in text[:200].split()][:10],
     )
-    if len(told) < 2 or told[0] in ("like", "same", "see", "as"):
-        return None
+    if len(told) < 2 or told[0] in ("like", "same", "see", "as") or not text[:20].isascii():
+        return None  # of another language, an English word is the name of something else
     clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
     begins = told[: min(clause, 4)]
     for mine, contrary in ((_FIRSTS, "last final latest"), (_LASTS, "first earliest")):
