@@ -14,12 +14,14 @@ Verdict = Literal["order", "doubtful", "none"]
 
 _NEAR: Final = 200
 _ENDS: Final = re.compile(r"[.!?]\s|\n")
+_WRAPPED: Final = re.compile(r"(?<=[a-z,])\n[ \t]{0,12}(?=[a-z])")
+"""The end of a line inside of a sentence."""
 
 
 def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdict:
     """What is to be held of something that reads like an order."""
     before = _ENDS.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
-    behind = _ENDS.split(text[found.end() : found.end() + _NEAR])[0]
+    behind = _ENDS.split(_WRAPPED.sub(" ", text[found.end() : found.end() + _NEAR]))[0]
     admits = _ADMITS.search(behind) is not None
     if _is_advice(found, behind, admits=admits):
         return "none"
