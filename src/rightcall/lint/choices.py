@@ -63,7 +63,8 @@ _CHOOSES: Final = re.compile(
     rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}|{_WORD}(?:/{_WORD}){{2,18}})\)|"
     rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
     rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}|"
-    rf"\b(?:only|we|currently) supports? (?:only )?({_list_of(_WORD)})(?: (?:at the moment|at present|for now|so far|"
+    rf"\b(?:only|we|currently)(?: currently)? (?:supports?|offers?|accepts?) (?:only )?({_list_of(_WORD)})(?: "
+    rf"(?:at the moment|at present|for now|so far|"
     rf"currently|only))?{_ENDED}|\bsupports? only ({_list_of(_WORD)}){_ENDED}|"
     rf"(?:^|[.;:]\s+)only ({_list_of(_WORD)}) (?:are|is) (?:{GOOD}|implemented|understood|taken)\b",
     re.IGNORECASE,
@@ -312,7 +313,8 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     for found in chain(_CHOOSES.finditer(text), _CHOOSES_ONE.finditer(text) if chosen else ()):
         at = next(at for at in range(1, len(found.groups()) + 1) if found[at])
         values = _checked(text, found.start(at), found.end(at), found[at])
-        yield values if not _are_things(values) and not _TEXTUAL & {*names} else []
+        things = _are_things(values) and not _NOTHING_ELSE.search(text)
+        yield values if not things and not _TEXTUAL & {*names} else []
     apposed = _APPOSED.match(text) if chosen else None
     if apposed is not None and {apposed[1].lower(), (apposed[2] or "").lower()} & {*names}:
         values = _checked(text, apposed.start(3), apposed.end(3), apposed[3])
@@ -348,6 +350,10 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     yield from _used_for(text, chosen)
 
 
+_NOTHING_ELSE: Final = re.compile(
+    r"\b(?:any|every)thing else (?:is|will be) (?:rejected|refused|an error|invalid)\b|\bnothing else is\b",
+    re.IGNORECASE,
+)
 _THAT_IS: Final = re.compile(rf"\b(?:i\.e\.|that is),? ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}){_ENDED}")
 """`i.e. raw, medium or done`. Many write it for `e.g.`, so that it is believed of kinds and of pairs with a sign."""
 _ONLY: Final = re.compile(rf"(?:[^.:\n(]{{3,60}}: )?({OR_LIST}) only\.?", re.IGNORECASE)

@@ -27,7 +27,11 @@ _NEAR_VERBS = (
     "copy duplicate clone|generate create make build produce|calculate compute calc|book reserve|pause suspend hold|"
     "resume continue restart|request order|approve accept confirm|reject decline deny refuse|"
     "delete remove discard drop|close finish complete resolve|describe explain|get read show view load|assign allocate|"
-    "open load|import load ingest"
+    "open load|import load ingest|file submit lodge|detect identify recognize recognise determine|"
+    "inspect examine review|evaluate assess score grade|publish release announce|notify alert inform|schedule book|"
+    "enable activate|disable deactivate|register enroll enrol|transfer move|merge combine join|list enumerate browse|"
+    "track trace monitor watch|lock freeze block|unlock unfreeze unblock|verify validate confirm check|"
+    "estimate predict forecast|extract parse|refund reimburse|charge bill|record log enter|restore recover undelete"
 )
 _NEAR_VERB: Final = [word_set(line) for line in _NEAR_VERBS.split("|")]
 """Verbs that tell two tools apart only where the tools take different arguments."""
@@ -44,6 +48,12 @@ _SAME_THING: Final = [
         "stock inventory",
         "similar related",
         "vector semantic",
+        "status state",
+        "customer client",
+        "invoice bill",
+        "vendor supplier",
+        "movie film",
+        "comment remark",
     ]
 ]
 _LATER: Final = word_set(

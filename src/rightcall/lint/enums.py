@@ -283,7 +283,8 @@ _KEYWORD: Final = re.compile(
     r"\bin (?:your|their|any|free) (?:own )?words\b|\b(?:any|free) wording\b|\bfree(?:[- ]form)? (?:description|"
     r"text)\b|"
     r"\bfree-form\b|\bideas?:|(?<!the )(?<!only )(?<!key )\bin words\b|\bany \w+ (?:column|name|phrase)|"
-    r"\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso (?:accepted|allowed)\b",
+    r"\bsubstring\b|\band more\b|\bcase[- ]insensitive\b|\b(?:accepted|allowed|supported) too\b|\balso "
+    r"(?:accepted|allowed)\b",
     re.IGNORECASE,
 )
 

@@ -144,9 +144,11 @@ _PATTERNS: Final = (
                     r"\bmust (?:only )?(?:contain|be|"
                     r"consist of) (?:only )?(?:lower-?case|upper-?case|alphanumeric|digits)\b", re.IGNORECASE)),
     ("", re.compile(r"\b\d{1,3}[- ](?:characters?|chars?|digits?)[ -](?:[\w-]+ ){0,2}?hex(?:adecimal)?\b|"
-                    r"\b\d{1,3} hex(?:adecimal)? (?:digits|characters)\b|\bhex(?:adecimal)? (?:digits|characters)\b",
+                    r"\b(?:\d{1,3}|eight|sixteen|thirty-two|forty|sixty-four) hex(?:adecimal)? (?:digits|"
+                    r"characters)\b|\bhex(?:adecimal)? (?:digits|characters)\b",
                     re.IGNORECASE)),
-    ("", re.compile(r"\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|four|five|six|eight|ten)[- ](?:digit|"
+    ("", re.compile(r"(?<!to )(?<!least )(?<!most )(?<![-–])\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|"
+                    r"four|five|six|eight|ten)[- ](?:digit|"
                     r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
                     r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
                     r"1\d) digits\b", re.IGNORECASE)),
@@ -217,8 +219,16 @@ _MAY_BE_BLANK: Final = re.compile(
 """An empty text is a value too, which no format takes."""
 
 
+_REFUSED: Final = re.compile(
+    r"[^.;\n]{0,120}\b(?:is|are) (?:not|never) (?:resolved|accepted|supported|allowed|valid|taken|permitted|"
+    r"understood)\b",
+    re.IGNORECASE,
+)
+
+
 def _is_open(text: str) -> bool:
     """Whether another form counts as well."""
+    text = _REFUSED.sub(" ", text)
     return _OTHER_FORMS.search(text) is not None or _MAY_BE_BLANK.search(text) is not None
 
 

@@ -379,7 +379,9 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
         if postal
         else _written_out(name) or _initialled(argument, told_of)
     )
-    long = _with_told(long, told_of) if long is not None else _short_for_told(name, told_of)
+    long = (
+        _with_told(long, told_of) if long is not None else _short_for_told(name, told_of) or _parts_told(name, told_of)
+    )
     if long is not None:
         yield Hit(
             "RC113",
@@ -400,6 +402,24 @@ def _with_told(long: str, told: Sequence[str]) -> str:
         "_".join((None if is_word(one) else _short_for_told(one, told)) or one for one in long.split("_"))
         if "_" in long
         else long
+    )
+
+
+def _parts_told(name: str, told: Sequence[str]) -> str | None:
+    """`analyte_code` for `anl_cd`, of which the text tells the analyte: one part is short by custom, the others by the
+    text."""
+    parts = [(one, SHORT.get(one) if one not in _KNOWN else one) for one in words_of(name)]
+    if len(parts) < OF_KIND or all(long in (None, short) for short, long in parts):
+        return None
+    found = [long or (one if is_word(one) else _begun(one, told)) for one, long in parts]
+    return "_".join(map(str, found)) if None not in found and any(long is None for _, long in parts) else None
+
+
+def _begun(short: str, told: Sequence[str]) -> str | None:
+    if len(short) > 1:
+        return _short_for_told(short, told)
+    return next(
+        (word for word in told[:_NEAR] if word[0] == short and word not in _LITTLE and len(word) > OF_KIND), None
     )
 
 

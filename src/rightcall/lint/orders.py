@@ -221,7 +221,8 @@ _LASTING = {
         rf"refuses)\b",
     "mention brought report announce discuss raise told surface shown display disclose reveal explain visible talked":
         rf"\b(?:{_DONE}[^.\n]{{0,60}}?\b{_NOT_BE} {_TOLD}|{_DEED}[^.\n]{{0,60}}?\b{_NOT_BE} {_SHOWN}) "
-        rf"(?:to|with) {_ONE}",
+        rf"(?:to|with) {_ONE}|\b{_DONE}[^.\n]{{0,60}}?\b{_NOT_BE} (?:{_TOLD}|{_SHOWN}) (?:in|during) (?:the|your|any) "
+        rf"(?:conversation|chat|{_SUMMARY})\b",
     "no_interest no_concern no_relevance no_importance irrelevant not_relevant not_concern business":
         rf"\b(?:{_DEED}|(?:this|that|it)(?= is\b))[^.\n]{{0,50}}?\b(?:of no (?:interest|concern|relevance|importance) "
         rf"(?:to|for)|(?:irrelevant|not relevant) (?:to|for)|not concern|none of) {_ONE}",

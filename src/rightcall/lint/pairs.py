@@ -50,6 +50,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from find_doubled(argument)
     for group in groups.values():
         yield from _uneven(group[:_MOST_SIBLINGS])
+        yield from _sideless(group[:_MOST_SIBLINGS])
         yield from _beside_id(group[:_MOST_SIBLINGS])
 
 
@@ -66,6 +67,24 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
             yield Hit(
                 "RC121", f"{quote_name(one.name)} beside {quote_name(other.name)}",
                 f"write {quote_name(long)} in both", other.path,
+            )  # fmt: skip
+
+
+_STARTS: Final = word_set("begins begin starts start origin source departure departs leaves from sender")
+_STOPS: Final = word_set("ends end destination target arrival arrives to receiver recipient")
+
+
+def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
+    """`station_a` and `station_b`, of which only the texts say where something begins and ends."""
+    for one, other in combinations(group, 2):
+        mine, theirs = words_of(one.name), words_of(other.name)
+        if mine[:-1] != theirs[:-1] or len(mine) < 2 or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
+            continue
+        told = [{*words_of(side.description)} for side in (one, other)]
+        if any(told[at] & _STARTS and told[1 - at] & _STOPS and not told[at] & _STOPS for at in (0, 1)):
+            yield Hit(
+                "RC112", f"{quote_name(one.name)} and {quote_name(other.name)} do not say which is the beginning",
+                "name the sides, such as `from` and `to`", other.path,
             )  # fmt: skip
 
 
@@ -117,7 +136,8 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
                 form = tuple(str(one.schema.get(keyword)) for keyword in ("pattern", "format", "enum"))
                 texts.setdefault((words, one.kind, form), {}).setdefault(one.name, []).append(tool)
     told: set[str] = set()
-    for tool, hit in chain(_told_in_one_way(users), _described_alike(texts)):
+    uses = Counter(one.name for tool in tools for one in tool.top)
+    for tool, hit in chain(_told_in_one_way(users), _described_alike(texts, uses)):
         told.add(str(hit.path[-1]))
         yield tool, hit
     yield from _described_as(tools[:_MOST_TOOLS], told)
@@ -171,10 +191,10 @@ def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tupl
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
 
 
-def _described_alike(texts: _Texts) -> Iterator[tuple[ToolView | None, Hit]]:
+def _described_alike(texts: _Texts, uses: Counter[str]) -> Iterator[tuple[ToolView | None, Hit]]:
     for (words, *_), names in texts.items():
         least = _MOST_TOOLS if len(words) < _TELLING_LONG else _USUAL if len(words) < _TELLING_ALONE else 1
-        yield from _told_alike(names, least)
+        yield from _told_alike(names, least, uses)
 
 
 def _has_twin(tool: ToolView, name: str) -> bool:
@@ -214,7 +234,9 @@ def _called_otherwise(
             return
 
 
-def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[ToolView | None, Hit]]:
+def _told_alike(
+    names: dict[str, list[ToolView]], least: int, uses: Counter[str]
+) -> Iterator[tuple[ToolView | None, Hit]]:
     """Names of one type and one long text, word for word: the one that most tools use, and the others."""
     usual, users = max(names.items(), key=lambda item: len(item[1]))
     for name, tools in names.items():
@@ -224,6 +246,8 @@ def _told_alike(names: dict[str, list[ToolView]], least: int) -> Iterator[tuple[
             continue
         if _may_be_one(name, usual) or joined(name) == joined(usual) or _has_twin(tools[0], name):
             continue
+        if uses[name] > uses[usual]:
+            continue  # other tools, with other words, have it so
         if not any(one.name == name for tool in users for one in tool.top) and not any(
             one.name == usual for tool in tools for one in tool.top
         ):
@@ -577,6 +601,10 @@ def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[
         if camel and snake:
             wins = camels > snakes if camels != snakes else len(camel) > len(snake)
             few, many = (snake, camel) if wins else (camel, snake)
+            own = {one.name for one in tool.top}
+            few = [one for one in few if _styled(one.name, wins) not in own]  # else RC111 tells of both
+            if not few:
+                continue
             names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
             style = "camelCase" if wins else "snake_case"
             remedy = f"write all arguments in {style}: {join_names(_styled(one.name, wins) for one in few)}"
@@ -634,4 +662,6 @@ def style_of(name: str) -> str:
         return "snake_case"
     if "-" in name and "_" not in name:
         return "kebab-case"
-    return "camelCase" if name.isalnum() and re.search(r"[a-z][A-Z]", name) else ""
+    if not name.isalnum() or not re.search(r"[a-z][A-Z]", name):
+        return ""
+    return "PascalCase" if name[0].isupper() else "camelCase"

@@ -165,6 +165,10 @@ def _words_told(tool: ToolView) -> set[str]:
     return {word for word in re.findall(r"[a-z]+", texts.lower()) if len(word) >= _SHORTEST}
 
 
+_MEANT: Final = re.compile(r"\bspel(?:ling|led|t)\b|\bintentional|\bsic\b", re.IGNORECASE)
+"""`The spelling of the portal is kept.`"""
+
+
 def _misspelt(tool: ToolView, own: _Words, usual: _Words) -> Iterator[Hit]:
     places: list[tuple[str, Steps, str]] = [("the name", tool.at("name"), tool.name)]
     for one in tool.arguments:
@@ -172,6 +176,8 @@ def _misspelt(tool: ToolView, own: _Words, usual: _Words) -> Iterator[Hit]:
         values = as_list((one.item if one.kind == "array" else one.schema).get("enum"))[:100]
         places += [("the choice", one.path, value) for value in values if isinstance(value, str) and len(value) < 60]
     for what, path, name in places:
+        if _MEANT.search(tool.description) and name in tool.description:
+            continue
         words = words_of(name)
         for word in words:
             right = _right(word, *((own, usual) if what != "the choice" else ()))

@@ -397,6 +397,7 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         )
         return
     opposite = _opposite(argument.name, text) or _paged(argument, text) or find_turned(argument, text)
+    opposite = opposite or _is_key(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -472,12 +473,26 @@ _IS_SIZE: Final = re.compile(
 )
 
 
+_IS_OFFSET: Final = re.compile(rf"(?:number of|how many) (?:[\w-]+ )?{_THINGS} to skip\b", re.IGNORECASE)
+_IS_KEY: Final = re.compile(r"\W*(?:the )?(?:unique )?(ID|identifier|timestamp) of (?:the|an?)\b", re.IGNORECASE)
+_HOLDS_WORDS: Final = word_set("text content body message comment title description")
+
+
+def _is_key(argument: Argument, text: str) -> str | None:
+    """`ID of the file`, of a `text`: models send the text itself."""
+    found = _IS_KEY.match(text)
+    last = words_of(argument.name)[-1:]
+    own = found is not None and text[found.end() :].split()[:1] == [*last]  # `ID of the body`, in space
+    return found[0].strip() if found is not None and not own and last and last[0] in _HOLDS_WORDS else None
+
+
 def _paged(argument: Argument, text: str) -> str | None:
     """What a text begins with that is about the page where the name says how many, or the other way round."""
     if argument.kind not in ("integer", "number"):
         return None
     name, told = joined(argument.name), bare(text)
     found = _IS_PAGE.match(told) if name in _SIZES else _IS_SIZE.match(told) if name in _PAGES else None
+    found = found or (_IS_OFFSET.match(told) if name in _SIZES else None)
     return found[0] if found is not None else None
 
 
