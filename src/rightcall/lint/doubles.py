@@ -50,7 +50,6 @@ _SAME_THING: Final = [
         "vector semantic",
         "status state",
         "customer client",
-        "invoice bill",
         "vendor supplier",
         "movie film",
         "comment remark",

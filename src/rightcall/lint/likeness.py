@@ -411,8 +411,10 @@ def _parts_told(name: str, told: Sequence[str]) -> str | None:
     parts = [(one, SHORT.get(one) if one not in _KNOWN else one) for one in words_of(name)]
     if len(parts) < OF_KIND or all(long in (None, short) for short, long in parts):
         return None
-    found = [long or (one if is_word(one) else _begun(one, told)) for one, long in parts]
-    return "_".join(map(str, found)) if None not in found and any(long is None for _, long in parts) else None
+    begun = {one: _begun(one, told) for one, long in parts if long is None and not is_word(one)}
+    return (
+        "_".join(long or begun.get(one) or one for one, long in parts) if begun and None not in begun.values() else None
+    )
 
 
 def _begun(short: str, told: Sequence[str]) -> str | None:

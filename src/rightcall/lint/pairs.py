@@ -70,8 +70,8 @@ def _uneven(group: Sequence[Argument]) -> Iterator[Hit]:
             )  # fmt: skip
 
 
-_STARTS: Final = word_set("begins begin starts start origin source departure departs leaves from sender")
-_STOPS: Final = word_set("ends end destination target arrival arrives to receiver recipient")
+_STARTS: Final = word_set("begins begin starts start origin source departure departs leaves sender")
+_STOPS: Final = word_set("ends end destination target arrival arrives receiver recipient")
 
 
 def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
