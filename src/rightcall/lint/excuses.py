@@ -26,7 +26,7 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
     if _is_advice(found, behind, admits=admits):
         return "none"
     if (
-        (_IN_CASE.match(behind) and not admits)
+        ((_IN_CASE.match(behind) or (_REPORTS.search(found[0]) and _AS_SUCH.match(behind))) and not admits)
         or (_LATER.match(behind) and not _GRAVE.search(behind))
         or _guards_a_secret(before, found)
         or (_ASKS_FIRST.search(found[0]) and (_is_switch(tool, path) or _needs_no_yes(before, behind)))
@@ -93,10 +93,14 @@ def _is_advice(found: re.Match[str], behind: str, *, admits: bool) -> bool:
 # ── what is doubtful ──
 
 _OF_SHELLS: Final = word_set("shell bash sh terminal command commands exec execute run script sandbox ssh git push")
+_REPORTS: Final = re.compile(r"\b(?:report|show|present|describe)(?:ing)?\b", re.IGNORECASE)
+_AS_SUCH: Final = re.compile(
+    r"\s*as (?:low|high|safe|fixed|done|success\w*|final|certain|fact|confirmed)\b", re.IGNORECASE
+)
+"""`never report it to the user as safe`: how a result is to be read."""
 _IN_CASE: Final = re.compile(
     r"[^.]{0,20}\b(?:ids?|dates?|numbers?|timestamps?|keys?)\b[^.]{0,40}\bunless (?:they|the user|he|she) asks?\b|"
-    r"\s*as (?:an? )?(?:error|failure|fault|problem|bug|low|high|safe|fixed|done|success\w*|final|certain|fact|"
-    r"confirmed)\b|\s*is \w+ing\b|[^.\n]{0,40}\b(?:twice|more than once)\b|"
+    r"\s*as an? (?:error|failure|fault|problem|bug)\b|\s*is \w+ing\b|[^.\n]{0,40}\b(?:twice|more than once)\b|"
     r"\s*to (?:the|this) (?!user)\w+|"
     r",? was\b|[^.\n]{0,40}? (?:bevor|solange|avant|tant que|hasta que|antes de|finché|prima (?:di|che)|пока)\b",
     re.IGNORECASE,
@@ -178,7 +182,8 @@ def _is_effect(before: str, found: re.Match[str], behind: str) -> bool:
 def _is_its_work(tool: ToolView, text: str, found: re.Match[str]) -> bool:
     """`Skips the approval of a step`, of `skip_approval`: the first words say what the tool does."""
     first = words_of(found[0])[:1]
-    return text[: found.start()].strip() == "" and first == words_of(tool.name)[:1] and len(words_of(tool.name)) > 1
+    own = words_of(tool.name)
+    return not text[: found.start()].strip() and len(own) > 1 and first == own[:1] and first[0] in ("skip", "bypass")
 
 
 # ── those who look for attacks ──
@@ -192,10 +197,13 @@ _DETECTED: Final = re.compile(
     r"\b(?:is|are) (?:detected|scored|flagged|blocked|rejected|filtered|classified|recogni[sz]ed|caught)\b",
     re.IGNORECASE,
 )
+_MAY_HOLD: Final = re.compile(
+    r"\b(?:may|might|can|could|tr(?:y|ies)) (?:\w+ ){0,3}(?:contain|hold|include|give|say|tell|write)\b", re.I
+)
 _WARNS: Final = re.compile(
     r"\b(?:treat|regard|consider) (?:it|them|this|that|these|such text|such content|all of it) as (?:plain |untrusted |"
     r"mere )?(?:data|text|content|untrusted)\b|\b(?:do not|don't|never) (?:follow|obey|act on|carry out) "
-    r"(?:it|them|any|such|these|those)\b",
+    r"(?:it|them|such|these|those)\b",
     re.IGNORECASE,
 )
 """`It may hold orders such as "…"; treat them as data`"""
@@ -212,7 +220,7 @@ def quotes_attack(text: str, start: int, end: int) -> bool:
     """Whether a sentence is about the detection of attacks, and a piece of it is one that it quotes or reports."""
     before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
     sentence = before + text[start:end] + _ENDS.split(text[end : end + _NEAR])[0]
-    warns = _WARNS.search(sentence) is not None
+    warns = _MAY_HOLD.search(before) is not None and _WARNS.search(text[end : end + _NEAR]) is not None
     if not _DETECTS.match(sentence) and not _DETECTED.search(sentence) and not warns:
         return False
     first, last = len(before), len(before) + end - start
