@@ -142,7 +142,8 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "the given a ", "list passwords other tools ", "api keys of the user, ",
               "use a, b or ", "'a' for b or ", "i.e. a, b or ", "one of <, ", "must be a full ", "never mention fees ",
               "bother the user with ",
-              "Opening day, e.g. 2026-04-12 ", "if the user asks, say ", "users are annoyed by ", "(a / b / c / ", "DAY or ",
+              "Opening day, e.g. 2026-04-12 ", "if the user asks, say ", "users are annoyed by ",
+              "(a / b / c / ", "DAY or ",
               "whatever they asked for ", "pass 1ab as a ", ". left, right ", "Assistant: Aa User: "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
