@@ -215,11 +215,9 @@ def _is_of_kinds(text: str) -> bool:
 
 
 _ACRONYMS: Final = word_set(
-    "id url uri uuid sku ean upc gtin iata icao isbn asin issn doi pmid ip fqdn dns cik isin cusip iso vat ein "
-    "ssn html "
-    "xml json csv yaml md utc gmt est pst jql cql sql arn urn cidr mac imei vin npi pdf png jpg jpeg svg gif "
-    "api http "
-    "https rgb hex usa us uk eu"
+    "id url uri uuid sku ean upc gtin iata icao isbn asin issn doi pmid ip fqdn dns cik isin cusip iso vat ein ssn "
+    "html xml json csv yaml md utc gmt est pst jql cql sql arn urn cidr mac imei vin npi pdf png jpg jpeg svg gif api "
+    "http https rgb hex usa us uk eu"
 )
 """Kinds of values in capitals, and forms of files."""
 _CAPITALS: Final = re.compile(

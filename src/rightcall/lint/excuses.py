@@ -44,10 +44,8 @@ def judge(tool: ToolView, path: Steps, text: str, found: re.Match[str]) -> Verdi
 
 _SHOWS_RAW: Final = re.compile(r"\bshow(?:ing)?\b[^.\n]*\b(?:raw|JSON|UUIDs?|IDs|HTML|XML|markup)\b", re.IGNORECASE)
 """How to present a result: `never show raw JSON to the user`."""
-_NAMES_PEOPLE: Final = re.compile(
-    r"\bmention(?:ing)? (?:people|users|members|someone|anyone|others)\b(?! to\b)", re.IGNORECASE
-)
-"""In a comment, with `@`."""
+_NAMES_PEOPLE: Final = re.compile(r"\bmention(?:ing)? \w+ (?:with|by|using) (?:an? )?@", re.IGNORECASE)
+"""In a comment."""
 _QUOTE: Final = re.compile(r"['\"`”’“‘]")
 _TWO_QUOTES: Final = re.compile(r"['\"`”’]\s*(?:,|/|,?\s*(?:or|and)\b)\s*['\"`“‘]")
 """The end of one quotation and the beginning of the next: nobody says the words between them in one breath."""

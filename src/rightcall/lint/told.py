@@ -19,7 +19,8 @@ _WORD = r"`([a-z][a-z0-9_]{2,40})`"
 _GIVES: Final = re.compile(
     rf"\b(?:set|pass|give|provide|specify|supply|fill in|enter|state|choose|adjust)\s+(?:the\s+|an?\s+|your\s+)?{_WORD}"
     rf"(?!\s*(?:in|as|into|via|for|under|with|on|at|by|of)\b|\s+to\s+(?:the\s+)?`|[`=(:/.]\w)|"
-    rf"\b(?:give|pass|send|supply|put|write|name|state|enter|describe|provide|explain)\s+(?:[\w'-]+\s+){{1,5}}(?:in|into|as|under)\s+{_WORD}"
+    rf"\b(?:give|pass|send|supply|put|write|name|state|enter|describe|provide|explain)\s+(?:[\w'-]+\s+){{1,5}}"
+    rf"(?:in|into|as|under)\s+{_WORD}"
     r"(?!\s+(?:format|form|notation|style|order|units?|file|folder|mode)\b|[`=(:/.]\w)",
     re.IGNORECASE,
 )
