@@ -128,6 +128,30 @@ def test_on_a_server_days_go_with_their_partition(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ON_SERVERS)
+def test_a_day_of_very_many_records_is_cut_off_without_counting_them(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rightcall.record.postgres import PostgresStore, tables
+
+    monkeypatch.setattr(tables, "_MANY", 3)
+    asked: list[str] = []
+    do = tables.PostgresTables._do
+    monkeypatch.setattr(
+        tables.PostgresTables, "_do", lambda self, what, *values: (asked.append(what), do(self, what, *values))[1]
+    )
+    clock = ManualClock(wall=1_767_268_800.0)
+    with (
+        shared(kind).database() as url,
+        closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store,
+    ):
+        aged(Diary(store, clock))
+        done = store.transact(lambda tables: prune(tables, before="2026-01-03", by="ann", now=clock.now()))
+        assert (done.removed, store.look(verify_audit).pruned) == (8, done.through)
+        counted = [one for one in asked if one.startswith("SELECT count(*) FROM audit")]
+        assert counted == []
+
+
+@pytest.mark.parametrize("kind", ON_SERVERS)
 def test_the_files_of_a_day_go_beside_the_calls_and_those_that_a_killed_process_left_with_the_next_day(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

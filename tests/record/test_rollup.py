@@ -236,6 +236,32 @@ def test_a_long_audit_is_counted_from_the_rollup_and_figures_stay_the_same(
     assert mark_of(store).seq == store.look(lambda tables: tables.head())[0]
 
 
+@pytest.mark.parametrize("minutes", [3, 17, 31, 58])
+def test_calls_of_a_caller_are_in_their_slots_wherever_a_slot_ends_in_an_hour(
+    store: Store, clock: ManualClock, minutes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split, parted = periods._Filler._split, list[int]()
+
+    def seen(self: periods._Filler, span: Any) -> int | None:
+        slot = split(self, span)
+        parted.extend([] if slot is None else [slot])
+        return slot
+
+    monkeypatch.setattr(periods._Filler, "_split", seen)
+    diary = Diary(store, clock)
+    for number in range(130):
+        clock.advance(660 + number % 7 * 40)
+        caller = "ada" if number % 5 % 2 else "bob"
+        if number % 4:
+            diary.begin(caller)
+        else:
+            body = CallBody(caller, "code/read", {}, "d" * 64, "passed", "proxy:right", wire="chat")
+            store.transact(lambda tables, body=body: tables.append("proxied", 0, encode(body)))
+    clock.advance(60 * minutes)
+    assert miscounted(store) == []
+    assert parted
+
+
 def test_an_end_that_comes_later_counts_where_its_call_began(store: Store, clock: ManualClock) -> None:
     diary = Diary(store, clock)
     call = diary.begin()

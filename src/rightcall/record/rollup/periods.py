@@ -218,6 +218,8 @@ class _Filler:
             if len(start) == DAY:
                 continue
             slot = self._slot_of(span)
+            if slot is None and self._whose:
+                slot = self._split(span)
             if slot is not None:
                 whole[start] = slot
                 if not self._whose:
@@ -250,6 +252,29 @@ class _Filler:
         slot = bisect_right(slots, first) - 1
         inside = slot >= 0 and last <= self._window.until and bisect_right(slots, last) - 1 == slot
         return slot if inside else None
+
+    def _split(self, span: Any) -> int | None:
+        """Of an hour of one caller in which a slot ends, only the smaller part is counted by calls; the slot of the
+        rest, which has all of the hour but these. None for an hour at the edge of the period."""
+        slots, (start, first, last, _, _, rows, *_) = self._window.slots, span
+        one, other = (bisect_right(slots, moment) - 1 for moment in (first, last))
+        minutes = self._minutes(start) if one >= 0 and other == one + 1 and last <= self._window.until else []
+        if not minutes or sum(minute[5] for minute in minutes) != rows:
+            return None
+        edge = slots[other]
+        before, behind = [each for each in minutes if each[1] < edge], [each for each in minutes if each[2] >= edge]
+        small, rest, part, since, until = one, other, before, start, edge
+        if sum(each[5] for each in behind) < sum(each[5] for each in before):
+            small, rest, part, since, until = other, one, behind, edge, start + AFTER
+        for is_passed, times in self._ask(
+            "SELECT status = 'proxied', count(*) FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+            f" AND status <> 'waiting'{self._of_caller('kind')} GROUP BY 1",
+            min(each[6] for each in part), max(each[7] for each in part), since, until,
+        ):  # fmt: skip
+            calls, passed = (0, times) if is_passed else (times, 0)
+            self._add_to_slot(small, calls, passed)
+            self._add_to_slot(rest, -calls, -passed)
+        return rest
 
     def _cut(self, span: Any) -> None:
         """Its calls one by one."""
