@@ -17,7 +17,7 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
-CPU_SECONDS = 5
+CPU_SECONDS = 10
 
 # Tests start hundreds of processes, and each worker rewrites each test file: what is compiled is kept for the next one,
 # also where Python is told to keep nothing, as it often is in containers.

@@ -73,6 +73,9 @@ def test_json_and_sarif_are_one_value_each(run: Runner, file: Path) -> None:
     log = run("lint", str(file), "--sarif").json
     assert [one["ruleId"] for one in log["runs"][0]["results"]] == ["RC404", "RC301"]
     assert run("lint", str(file), "--sarif", "--json").code == 2
+    for kind in ("--json", "--sarif"):
+        refused = run("lint", str(file), "--fix", kind, "--yes")
+        assert (refused.code, refused.out) == (2, "")
 
 
 def test_a_fix_in_place_is_written_only_on_a_yes(run: Runner, file: Path) -> None:

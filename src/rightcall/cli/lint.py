@@ -135,6 +135,10 @@ def _entries(given: Sequence[str]) -> tuple[str, ...]:
 def _require_one(options: Namespace) -> None:
     if options.json and options.sarif:
         raise InputError("`--json` and `--sarif` cannot be combined")
+    if options.fix and (options.json or options.sarif):
+        raise InputError(
+            f"`--fix` and `{'--json' if options.json else '--sarif'}` cannot be combined: `--fix` shows a difference"
+        )
     if options.output is not None and not options.fix:
         raise InputError("`--output` needs `--fix`")
     given = (options.files, options.pack, options.module, options.server, options.url, options.command)

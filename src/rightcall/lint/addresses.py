@@ -75,7 +75,8 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     kind, by_text = _told(argument, text, several and text == argument.description)
     if not kind:
         return
-    by_text = by_text or (kind == "email" and "mail" in text.lower())
+    begins = kind == "uri" and _SCHEME.search(text) is not None
+    by_text = by_text or begins or (kind == "email" and "mail" in text.lower())
     calls = passed_texts(argument, tool.description[:MOST_TEXT])
     if not all(fits_format(one, kind) for one in (*shown_texts(argument, text), *calls)):
         return
@@ -85,7 +86,6 @@ def find_address(argument: Argument, tool: ToolView) -> Iterator[Hit]:
         else f"name of {quote_name(argument.name)} says that it"
     )
     told = f"only the {who} is {_WORDS[kind]}{f': {quote_text(text)}' if by_text else ''}"
-    begins = kind == "uri" and _SCHEME.search(text) is not None
     key = '"pattern": "^https?://"' if begins else f'"format": "{kind}"'
     certain = begins or kind != "uri"  # a format that OpenAI's strict mode refuses
     yield Hit("RC302", told, f"add {key}{' to `items`' if several else ''}", argument.path, certain=certain)

@@ -21,17 +21,17 @@ _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,39}#?"
 _COMPARISON = r"(?:[<>=!]=|[<>=])(?![<>=!])"
 _SINGLE, _DOUBLE, _BACKTICK = r"'[^'\n]{1,40}'", r"\"[^\"\n]{1,40}\"", r"`[^`\n]{1,40}`"
 QUOTED = rf"(?:{_SINGLE}|{_DOUBLE}|{_BACKTICK})"
-_NOTE = r"(?:\s?\([^()\n]{0,100}\))?"
+NOTE = r"(?:\s?\([^()\n]{0,100}\))?"
 _OR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||(?<![\w-])or\b(?!-))\s*"
 _SEPARATOR = r"\s*(?:,\s*(?:or|and)\s|,|/|\||(?<![\w-])(?:or|and)\b(?!-))\s*"
 
 
-def _list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
-    return rf"{item}{_NOTE}(?:{separator}{item}{_NOTE}){{{least},39}}"
+def list_of(item: str, separator: str = _SEPARATOR, least: int = 1) -> str:
+    return rf"{item}{NOTE}(?:{separator}{item}{NOTE}){{{least},39}}"
 
 
-_LISTED_QUOTES: Final = re.compile("|".join(_list_of(one) for one in (_SINGLE, _DOUBLE, _BACKTICK)))
-_BARE_LIST: Final = re.compile(f"{_list_of(_WORD)}|{_list_of(_COMPARISON)}")
+LISTED_QUOTES: Final = re.compile("|".join(list_of(one) for one in (_SINGLE, _DOUBLE, _BACKTICK)))
+_BARE_LIST: Final = re.compile(f"{list_of(_WORD)}|{list_of(_COMPARISON)}")
 GOOD = r"(?:allowed|valid|possible|accepted|available|supported|permitted|legal|acceptable|recogni[sz]ed|known)"
 _LEAD: Final = re.compile(
     r"(?:\b(?:exactly |any )?one (?:out )?of(?: the following(?: values| options)?| these(?: values)?)?|"
@@ -51,7 +51,7 @@ _NAMED_LEAD: Final = re.compile(
     rf"\b{GOOD} (?:[\w-]+ )?(?!(?:are|is)\b)([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE
 )
 """`Valid states: …`, where the last word is one of the argument's name."""
-LIST: Final = _list_of(_WORD)
+LIST: Final = list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
 _END_HERE = r"(?=\s*(?:here|there)?\s*(?:[.;)\n]|$))"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
@@ -62,19 +62,19 @@ _CHOOSES: Final = re.compile(
     rf"^(?:[^.:\n(]{{3,60}}: )?({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD})\.?$|"
     rf"\(({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}|{_WORD}(?:/{_WORD}){{2,18}})\)|"
     rf"\b(?:can|may) be ({_WORD}(?:,\s*{_WORD}){{1,18}},? or {_WORD}){_ENDED}|"
-    rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({_list_of(_WORD)}) only{_ENDED}|"
-    rf"\b(?:only|we|currently)(?: currently)? (?:supports?|offers?|accepts?) (?:only )?({_list_of(_WORD)})(?: "
+    rf"\b(?:use|pass|give|send|takes?|accepts?) (?:only )?({list_of(_WORD)}) only{_ENDED}|"
+    rf"\b(?:only|we|currently)(?: currently)? (?:supports?|offers?|accepts?) (?:only )?({list_of(_WORD)})(?: "
     rf"(?:at the moment|at present|for now|so far|"
-    rf"currently|only))?{_ENDED}|\bsupports? only ({_list_of(_WORD)}){_ENDED}|"
-    rf"(?:^|[.;:]\s+)only ({_list_of(_WORD)}) (?:are|is) (?:{GOOD}|implemented|understood|taken)\b",
+    rf"currently|only))?{_ENDED}|\bsupports? only ({list_of(_WORD)}){_ENDED}|"
+    rf"(?:^|[.;:]\s+)only ({list_of(_WORD)}) (?:are|is) (?:{GOOD}|implemented|understood|taken)\b",
     re.IGNORECASE,
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
 _CHOOSES_ONE: Final = re.compile(
     rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|which is|that is|being|use|pass|give|with) ({OR_LIST}){_ENDED}|"
-    rf"\b(?:supports?|accepts?|takes?|takes? values|take the values) ({_list_of(_WORD)}){_ENDED}|"
-    rf"(?:^|[.;:]\s+)({_list_of(_WORD)}) (?:are|is) {GOOD}\b|"
-    rf"\bthere are \w+ [\w-]+: ({_list_of(_WORD)}){_ENDED}",
+    rf"\b(?:supports?|accepts?|takes?|takes? values|take the values) ({list_of(_WORD)}){_ENDED}|"
+    rf"(?:^|[.;:]\s+)({list_of(_WORD)}) (?:are|is) {GOOD}\b|"
+    rf"\bthere are \w+ [\w-]+: ({list_of(_WORD)}){_ENDED}",
     re.IGNORECASE,
 )
 """`As pdf, csv or xlsx.`, of an argument with a few values."""
@@ -94,7 +94,7 @@ _RELATIVE: Final = re.compile(
 _NEXT_RELATIVE: Final = re.compile(rf"(?:^|[,;])?(?: or)? ({_WORD})(?:{_CLAUSE}|$)", re.IGNORECASE)
 _KNOWN: Final = re.compile(
     rf"(?<!who )(?<!that )(?<!which )\b(?:knows|understands|recogni[sz]es|distinguishes)(?: only)?:? "
-    rf"({_list_of(_WORD, least=2)}){_END_HERE}",
+    rf"({list_of(_WORD, least=2)}){_END_HERE}",
     re.IGNORECASE,
 )
 """`The export knows name, town and age.`, whatever the argument is called."""
@@ -131,8 +131,8 @@ _EXPRESSION: Final = re.compile(r"\\[dws]|\^[(\[]|\(\?|\S$")
 """Before a bracket: it is part of a regular expression, or of a word."""
 _ALTERNATIVE: Final = re.compile(r"\bor (?:an? |the |one of the )?[\w-]+ $", re.IGNORECASE)
 """Before a bracket: it tells of one of two kinds of values, as in `cron expression or keyword (daily, weekly)`."""
-_AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({_list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
-_WHOLE: Final = re.compile(rf"\W*({_list_of(_WORD, _OR)})\W*")
+_AFTER_COLON: Final = re.compile(rf"(?:[:=]|\s[–—-]\s)\s*({list_of(_WORD, _OR)})\s*(?=[.;)\]]|$|\n)")
+_WHOLE: Final = re.compile(rf"\W*({list_of(_WORD, _OR)})\W*")
 _FOREIGN_EXAMPLE: Final = re.compile(
     r"예\s?[:)]|예시|例|z\.\s?B\.|p\.\s?ej\.|"
     r"\b(?:par ex|por ejemplo|ejemplos?|exemples?|exemplos?|esempio|Beispiele?|bijv)\b|"
@@ -140,7 +140,8 @@ _FOREIGN_EXAMPLE: Final = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE: Final = re.compile(
-    r"\b(?:e\.?g\b|for example|such as|like|for instance|examples?\b|including|i\.e\b|ex|common|typical|popular|"
+    r"\b(?:e\.?g\b|for example|such as|(?<!would )(?<!'d )like(?! to\b)|for instance|examples?\b|including|"
+    r"i\.e\b|ex|common|typical|popular|"
     r"usual|(?:good|bad)(?=\s*(?::|values?\b|choices?\b|options?\b|ones?\b|names?\b|quer|search))|similar to|sample|"
     r"suggested|recommended)(?!\w)",
     re.IGNORECASE,
@@ -176,7 +177,8 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     text = text[:MOST_TEXT]
     if _SHORTENED.search(text):
         return []
-    text = re.sub(rf"(?<=\w) {re.escape(name)}\.?$", "", text)  # `left or right side`
+    last = text.removesuffix(".").rpartition(" ")
+    text = last[0] if last[2] == name and last[0][-1:].isalnum() else text  # `left or right side`
     words = [singular(word) for word in words_of(name)]
     chosen = (
         chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
@@ -195,7 +197,7 @@ _HEADED: Final = re.compile(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", re.IGNORECAS
 
 def _is_headed(text: str, name: str) -> bool:
     found, words = _HEADED.match(text), words_of(name)
-    return found is not None and words_of(found[1]) == words and _TEXTUAL.isdisjoint(words)
+    return found is not None and words_of(found[1]) == words and TEXTUAL.isdisjoint(words)
 
 
 _FIRST_NOUN: Final = re.compile(
@@ -214,7 +216,7 @@ def _is_of_kinds(text: str) -> bool:
     return _ORDERS.match(text) is not None or (found is not None and found[1].lower() in CHOSEN)
 
 
-_ACRONYMS: Final = word_set(
+ACRONYMS: Final = word_set(
     "id url uri uuid sku ean upc gtin iata icao isbn asin issn doi pmid ip fqdn dns cik isin cusip iso vat ein ssn "
     "html xml json csv yaml md utc gmt est pst jql cql sql arn urn cidr mac imei vin npi pdf png jpg jpeg svg gif api "
     "http https rgb hex usa us uk eu"
@@ -224,7 +226,7 @@ _CAPITALS: Final = re.compile(
     r"(?:^|[.;:]\s+)([A-Z][A-Z_]{2,20}(?:, [A-Z][A-Z_]{2,20}){0,8},? or [A-Z][A-Z_]{2,20})(?=\s*(?:[.;(]|$))"
 )
 """`DAY or GTC.`, a whole sentence"""
-_ALONE: Final = re.compile(rf"[.]\s+({_list_of(_WORD, _OR)})(?=\s*(?:[.;]\s|[.;]?$))")
+_ALONE: Final = re.compile(rf"[.]\s+({list_of(_WORD, _OR)})(?=\s*(?:[.;]\s|[.;]?$))")
 """`The button. left, right, middle.`"""
 _AT_END: Final = re.compile(r"\(([a-z]{2,20}(?: / [a-z]{2,20}){2,8})\)\W*$")
 """`The part of the data (train / val / test)`"""
@@ -252,11 +254,11 @@ def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     if chosen:
         for lead in _CAN_BE.finditer(text):
             yield _listed(text, lead.end(), "", bare=True)
-    for found in _LISTED_QUOTES.finditer(text):
+    for found in LISTED_QUOTES.finditer(text):
         if _BEFORE_QUOTES.search(text[max(0, found.start() - 20) : found.start()]) and not re.fullmatch(
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
         ):
-            yield _checked(text, found.start(), found.end(), found[0])
+            yield read_list(text, found.start(), found.end(), found[0])
     told = [one[1] for one in _TOLD_SINGLY.finditer(text) if not is_example(text, one.start())]
     yield told if _are_values(told) else []
     for found in _IN_BRACKETS.finditer(text):
@@ -268,7 +270,7 @@ def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
             or _CODES.fullmatch(found[1])
             or (chosen and (text.find(".") < 0 or found.start() < text.find(". ") or ". " not in text))
         ):
-            yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+            yield read_list(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     for found in _LISTED_BELOW.finditer(text):
         yield _told_below(text, found)
     bullets = [*_BULLETS.finditer(text)]
@@ -276,10 +278,10 @@ def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     yield told if chosen and told and _are_values(told) and not _OTHERS.search(text, bullets[-1].end()) else []
     whole = _WHOLE.fullmatch(text)
     if whole is not None and (chosen or "|" in text):
-        yield _checked(text, 0, len(text), whole[1], sure="|" in text)
+        yield read_list(text, 0, len(text), whole[1], sure="|" in text)
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1] or _are_identifiers(found[1], name):
-            yield _checked(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
+            yield read_list(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
     yield from _standing_alone(text, chosen, name)
     bare = _BARE_BULLETS.fullmatch(text) if chosen else None
     if bare is not None:
@@ -290,14 +292,14 @@ def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
 def _standing_alone(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     """A list that is a sentence, a bracket or the lines below a heading, without a word that introduces it."""
     for found in _CAPITALS.finditer(text):
-        if _ACRONYMS.isdisjoint(word.lower() for word in re.findall(r"\w+", found[1])):
-            yield _checked(text, found.start(1), found.end(1), found[1])
+        if ACRONYMS.isdisjoint(word.lower() for word in re.findall(r"\w+", found[1])):
+            yield read_list(text, found.start(1), found.end(1), found[1])
     for found in _ALONE.finditer(text) if chosen else ():
-        values = _checked(text, found.start(1), found.end(1), found[1])
-        yield values if not _are_things(values) and (len(values) > _PAIR or " or " in found[1]) else []
+        values = read_list(text, found.start(1), found.end(1), found[1])
+        yield values if not are_things(values) and (len(values) > _PAIR or " or " in found[1]) else []
     slashed = _AT_END.search(text)
     if slashed is not None:
-        yield _checked(text, slashed.start(1), slashed.end(1), slashed[1])
+        yield read_list(text, slashed.start(1), slashed.end(1), slashed[1])
     below = _BELOW.fullmatch(text) if name and _NAMED_TEXT.isdisjoint(words_of(name)) else None
     if below is not None:
         yield _told_below(text, below)
@@ -310,48 +312,50 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
             yield _listed(text, lead.end(), f"allowed values{lead[0]}", bare=True)
     for found in chain(_CHOOSES.finditer(text), _CHOOSES_ONE.finditer(text) if chosen else ()):
         at = next(at for at in range(1, len(found.groups()) + 1) if found[at])
-        values = _checked(text, found.start(at), found.end(at), found[at])
-        things = _are_things(values) and not _NOTHING_ELSE.search(text)
-        yield values if not things and not _TEXTUAL & {*names} else []
+        values = read_list(text, found.start(at), found.end(at), found[at])
+        things = are_things(values) and not NOTHING_ELSE.search(text)
+        yield values if not things and not TEXTUAL & {*names} else []
     apposed = _APPOSED.match(text) if chosen else None
     if apposed is not None and {apposed[1].lower(), (apposed[2] or "").lower()} & {*names}:
-        values = _checked(text, apposed.start(3), apposed.end(3), apposed[3])
+        values = read_list(text, apposed.start(3), apposed.end(3), apposed[3])
         of_things = apposed[2] is not None and all(len(value) > _CODE and is_word(value) for value in values)
-        yield values if not of_things and not _are_things(values) else []
+        yield values if not of_things and not are_things(values) else []
     closed = _ONLY.fullmatch(text) or _JUST_LISTED.fullmatch(text)
-    if closed is not None and not {*names} & _TEXTUAL:
-        values = _checked(text, closed.start(1), closed.end(1), closed[1])
-        yield values if not _are_things(values) else []
+    if closed is not None and not {*names} & TEXTUAL:
+        values = read_list(text, closed.start(1), closed.end(1), closed[1])
+        yield values if not are_things(values) else []
     span = _SPAN.fullmatch(text)
     if span is not None and int(span[2]) < int(span[3]) < int(span[2]) + _MOST_STEPS:
         yield [f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1)]
     whole = _SLASHED.fullmatch(text)
     if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
-        yield _checked(text, 0, len(text), text.strip(), sure=True)
+        yield read_list(text, 0, len(text), text.strip(), sure=True)
     for found in _RELATIVE.finditer(text):
         told = [found[1], *_NEXT_RELATIVE.findall(found[2])]
-        plain = not any(one.lower() in _FILLER for one in told) and not _are_things(told)
+        plain = not any(one.lower() in _FILLER for one in told) and not are_things(told)
         yield told if plain and _are_values(told) and not is_example(text, found.start()) else []
-    ordered = _ORDERED.search(text) if not {*names} & (_TEXTUAL | _WRITTEN) else None
+    ordered = _ORDERED.search(text) if not {*names} & (TEXTUAL | _WRITTEN) else None
     if ordered is not None:
-        values = _checked(text, ordered.start(1), ordered.end(1), ordered[1])
-        yield values if not _are_things(values) else []
+        values = read_list(text, ordered.start(1), ordered.end(1), ordered[1])
+        yield values if not are_things(values) else []
     known = _KNOWN.search(text)
     if known is not None and not is_example(text, known.start(1)):
-        yield _checked(text, known.start(1), known.end(1), known[1])
+        yield read_list(text, known.start(1), known.end(1), known[1])
     for found in _THAT_IS.finditer(text):
-        values = _checked(text, found.start(1), found.end(1), found[1], lead=True)
+        values = read_list(text, found.start(1), found.end(1), found[1], lead=True)
         signed = {value[:-1] for value in values if value.endswith("+")}
         whole = signed == {value[:-1] for value in values if value.endswith("-")} != set()
-        shown = _CODES.fullmatch(found[1].rstrip(".")) or _are_things(values)
-        yield values if whole or (chosen and not shown and not {*names} & _TEXTUAL) else []
+        shown = _CODES.fullmatch(found[1].rstrip(".")) or are_things(values)
+        yield values if whole or (chosen and not shown and not {*names} & TEXTUAL) else []
     yield from _used_for(text, chosen)
 
 
-_NOTHING_ELSE: Final = re.compile(
-    r"\b(?:any|every)thing else (?:is|will be) (?:rejected|refused|an error|invalid)\b|\bnothing else is\b",
+NOTHING_ELSE: Final = re.compile(
+    r"\b(?:any|every)thing else (?:is|will be) (?:rejected|refused|an error|invalid)\b|\bnothing else\b|\bno others?\b|"
+    r"\bno other (?:value|word)s?\b",
     re.IGNORECASE,
 )
+"""Who says so means a list to be whole."""
 _THAT_IS: Final = re.compile(rf"\b(?:i\.e\.|that is),? ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}){_ENDED}")
 """`i.e. raw, medium or done`. Many write it for `e.g.`, so that it is believed of kinds and of pairs with a sign."""
 _ONLY: Final = re.compile(rf"(?:[^.:\n(]{{3,60}}: )?({OR_LIST}) only\.?", re.IGNORECASE)
@@ -362,7 +366,7 @@ _SPAN: Final = re.compile(r"([A-Z]{1,3}-?)(\d{1,2}) ?(?:to|through|-|–|\.\.) ?
 _MOST_STEPS = 12
 _CODE = 3
 """Letters of `kg` or `USD`, which are no things."""
-_TEXTUAL: Final = word_set(
+TEXTUAL: Final = word_set(
     "query text content body message filter search name title note description comment prompt url uri path file image "
     "photo picture video audio document email address id link"
 )
@@ -372,9 +376,10 @@ _WRITTEN: Final = word_set("expression formula script template pattern html mark
 _SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 
-def _are_things(values: Sequence[str]) -> bool:
-    """Whether values are nouns in the plural, as in `friends, family or colleagues`, or kinds of values."""
-    return any((value.islower() and singular(value) != value) or value.lower() in KINDS for value in values)
+def are_things(values: Sequence[str]) -> bool:
+    """Whether values are mostly nouns in the plural, as in `friends, family or colleagues`, or kinds of values."""
+    plural = sum((value.islower() and singular(value) != value) or value.lower() in KINDS for value in values)
+    return plural * 2 >= len(values)
 
 
 KINDS: Final = word_set(
@@ -433,7 +438,7 @@ def _used_for(text: str, chosen: bool) -> Iterator[list[str]]:
         told = [one.strip("'\"`") for one in (found[1], *_NEXT_USE.findall(found[2]), found[3]) if one]
         capitals = all(one.isupper() for one in told)
         filler = _FILLER - {"all", "any"} if len(told) > _PAIR else _FILLER
-        plain = chosen and not _are_things(told) and not any(one.lower() in filler for one in told)
+        plain = chosen and not are_things(told) and not any(one.lower() in filler for one in told)
         closed = not is_example(text, found.start(1)) and not _OTHERS.search(text)
         yield told if closed and (capitals or plain) and _are_values(told) else []
     listed = _COLONS.fullmatch(text.strip().rstrip(".")) if chosen else None
@@ -458,8 +463,8 @@ _MEANS = r"(?:\s?=\s?|\s?:\s|\s(?:[–—→-]|->|for|to|if|when)\s|\s(?=(?!is\b
 _MEANING = r"[^,;=\n\"'`|()]{2,80}?"
 _QUOTED_LEGEND: Final = re.compile(
     rf"(?:^|[.:?]\s+)(?:(?:pass|use|give|say|set(?: it)? to|send|choose|specify)\s+)?"
-    rf"({QUOTED}{_NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\.\s+|\s(?:or|and)\s)"
-    rf"(?:(?:use|pass)\s+)?{QUOTED}{_NOTE}{_MEANS}{_MEANING}){{1,19}})(?:{_LAST})?\s*(?=[.;\n]|$)",
+    rf"({QUOTED}{NOTE}{_MEANS}{_MEANING}(?:(?:[,;]\s*(?:or |and )?|\.\s+|\s(?:or|and)\s)"
+    rf"(?:(?:use|pass)\s+)?{QUOTED}{NOTE}{_MEANS}{_MEANING}){{1,19}})(?:{_LAST})?\s*(?=[.;\n]|$)",
     re.IGNORECASE,
 )
 """`Pass 'km' for kilometres, 'mi' for miles`; `'keep' leaves it, 'drop' removes it`"""
@@ -480,9 +485,9 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
         plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
         yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
     for found in _QUOTED_LEGEND.finditer(text):
-        begins = not text[: found.start()].strip() or (found[0][0] == ":" and len(re.findall(QUOTED, found[1])) > _PAIR)
+        begins = not text[: found.start()].strip() or len(re.findall(QUOTED, found[1])) > _PAIR
         if (chosen or begins) and not is_example(text, found.start(1)):
-            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={_NOTE}{_MEANS})", found[1], re.IGNORECASE)]
+            told = [one[1:-1] for one in re.findall(rf"({QUOTED})(?={NOTE}{_MEANS})", found[1], re.IGNORECASE)]
             told += [found[2][1:-1]] if found[2] else []
             others = _OTHERS.search(text) or _ETC.search(found[1])
             yield told if _are_values(told) and not others else []
@@ -500,13 +505,13 @@ _HEADING: Final = re.compile(
     r"(supported |available |valid |allowed |possible |accepted |permitted )?"
     r"((?:(?!of\b|for\b|in\b|with\b)[\w-]+ ){0,3}[\w-]+?)s?(?: are| values?(?: are)?)?\s?:(?:\*\*)?[ \t]*"
     rf"((?:{_BULLET}[ \t]*['\"`]?[\w.+-]{{1,40}}['\"`]?[ \t]*(?:(?::|=|–|—| -|\().{{0,200}})?(?=\n|$)){{2,39}}"
-    rf"|{_list_of(_WORD)}(?=\s*(?:[.;]?\s*(?:\n|$)|\.\s)))",
+    rf"|{list_of(_WORD)}(?=\s*(?:[.;]?\s*(?:\n|$)|\.\s)))",
     re.IGNORECASE,
 )
 """`Supported report types:` in the text of a tool, and the values."""
 
 
-_GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{_list_of(rf'(?:{QUOTED}|{_WORD})', r',[ ]?(?:or |and )?')}[ \t]*\.?$")
+_GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{list_of(rf'(?:{QUOTED}|{_WORD})', r',[ ]?(?:or |and )?')}[ \t]*\.?$")
 """A line whose values come behind the name of their group."""
 
 
@@ -522,7 +527,7 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
             grouped = _GROUP.search(found[3])
             values = re.findall(rf"{_BULLET}[ \t]*['\"`]?([\w.+-]{{1,40}})", found[3]) if closed and not grouped else []
         else:
-            values = _checked(text, found.start(3), found.end(3), found[3], lead=True, sure=True)
+            values = read_list(text, found.start(3), found.end(3), found[3], lead=True, sure=True)
         sure = found[1] is not None
         if re.match(r"\s*(?:[|,/]|or\b)", text[found.end() :]):
             continue  # the list goes on in the next line
@@ -537,7 +542,7 @@ _QUOTED_EITHER: Final = re.compile(rf"\s*{QUOTED}(?:, {QUOTED}){{0,6}},? or {QUO
 def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     """The list behind a phrase such as `one of`; open where the phrase says `include` and the text tells of others."""
     at += text[at : at + 1] == "["
-    found = _LISTED_QUOTES.match(text, at) or (_BARE_LIST.match(text, at) if bare else None)
+    found = LISTED_QUOTES.match(text, at) or (_BARE_LIST.match(text, at) if bare else None)
     if (
         found is None
         or is_example(text, at - len(lead))
@@ -545,15 +550,15 @@ def _listed(text: str, at: int, lead: str, *, bare: bool) -> list[str]:
     ):
         return []
     rest = text[found.end() :]
-    sure = re.search(r"values|options|choices|allowed|accepts|supports|one of\s*[:=]", lead, re.IGNORECASE) is not None
-    ends = re.match(r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest) or (sure and found[0][-1] == ".")
+    sure = re.search(r"values|options|choices|allowed|accepts|supports|of\s*[:=]", lead, re.IGNORECASE) is not None
+    ends = re.match(r"\s*(?:[.;:)\]\n–—]|$|- |\(|,\s|if\b|when\b|to\b|default)", rest) or found[0][-1] == "."
     if not re.match(QUOTED, found[0]) and not ends:
         return []  # the list goes on as prose: "either path or URL of the file"
-    return _checked(text, at, found.end(), found[0], lead=True, sure=sure)
+    return read_list(text, at, found.end(), found[0], lead=True, sure=sure)
 
 
-def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
-    if not lead and (is_example(text, start) or re.search(r"\bformat(?:ted as)? $", text[:start])):
+def read_list(text: str, start: int, end: int, listed: str, *, lead: bool = False, sure: bool = False) -> list[str]:
+    if not lead and (is_example(text, start) or _OF_FORM.search(text[:start])):
         return []
     if _NOT_ALL.search(text[:start]) or _MEDIA_TYPE.search(listed) or _SHARED_WORD.search(listed):
         return []
@@ -577,7 +582,9 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
     ):
         return []  # of one part of the value, open, or forms
     rest = re.split(r"\.\s|\n", text[end:], maxsplit=1)[0]
-    going_on = _GO_ON - {"other"} if sure and lead and len(values) > _PAIR else _GO_ON  # `other` may be the last one
+    coded = all(map(str.isupper, values))
+    closed = (sure and lead) or coded or "_" in listed or NOTHING_ELSE.search(rest)
+    going_on = _GO_ON - {"other"} if closed and len(values) > _PAIR else _GO_ON  # `other` may be the last one
     marked = re.match(QUOTED, listed) is not None
     going_on = going_on - {"more", "other", "others"} if marked else going_on
     if not going_on.isdisjoint(value.lower() for value in values) or any(
@@ -586,12 +593,12 @@ def _checked(text: str, start: int, end: int, listed: str, *, lead: bool = False
         return []  # 'a' or 'b' for lines, 'c' for bars
     bare = not sure and re.match(QUOTED, listed) is None
     filler = _FILLER - {"all", "any"} if len(values) > _PAIR else _FILLER
-    codes = all(map(str.isupper, values))  # `A / AA / AAA`
-    said = bare and not codes and any(value.lower() in filler for value in values)
+    said = bare and not coded and any(value.lower() in filler for value in values)
     sound = _are_values(values) or ((lead or sure) and _have_dots(values))
     return values if sound and not said else []
 
 
+_OF_FORM: Final = re.compile(r"\bformat(?:ted as)? $|\b(?:notations?|expressions?|strings?|syntax|identifiers?) \($")
 _DENIED: Final = re.compile(
     r"\b(?:not|never|cannot|can't|mustn't|except|other than|unlike|avoid)\b[^.:;\n]{0,20}$", re.IGNORECASE
 )
@@ -631,6 +638,11 @@ _OTHERS: Final = re.compile(
     r"(?:[\w.-]+ )?(?:MIME|URLs?|paths?|IDs?|names?|strings?|expressions?|values?|types?|numbers?)\b",
     re.IGNORECASE,
 )
+
+
+def is_open(text: str, at: int) -> bool:
+    """Whether a list that ends there goes on, or others count as well."""
+    return (_OPEN.match(text, at) or _OPEN_BEHIND.match(text, at) or _OTHERS.search(text, at)) is not None
 
 
 def is_example(text: str, at: int) -> bool:

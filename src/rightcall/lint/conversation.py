@@ -72,6 +72,14 @@ _EXPLICIT: Final = re.compile(
 """So plain that the name of an argument is no excuse."""
 
 
+_OF_MODEL: Final = re.compile(
+    r"\byour (?:own )?system (?:prompt|instructions?|message)\b|"
+    r"\b(?:results?|outputs?|answers?) of (?:all |any )?other tools\b",
+    re.IGNORECASE,
+)
+"""What the model alone has: no chat that a tool holds is an excuse for wanting it."""
+
+
 def wants_conversation(tool: ToolView, path: Steps, text: str) -> str:
     """The words that want the conversation in an argument; empty where none do. The text of a tool must order it."""
     if path == tool.at("description"):
@@ -83,11 +91,17 @@ def wants_conversation(tool: ToolView, path: Steps, text: str) -> str:
     if len(path) < 3 or path[-1] not in ("description", "title"):
         return ""
     asks = _CONVERSATION.search(text)
-    if asks is not None and _EXPLICIT.search(text):
-        kinds = {one.kind for one in tool.arguments if one.path == path[:-1]}
-        own = not _CHATS.isdisjoint(words_of(tool.name)) or not kinds.isdisjoint(("boolean", "integer", "number"))
-        return "" if own else asks[0]
-    return "" if asks is None or _is_own_chat(tool, path[:-1], asks) else asks[0]
+    if asks is None:
+        return ""
+    held = [one for one in tool.arguments if one.path == path[:-1]]
+    if any(one.kind in ("boolean", "integer", "number") or one.schema.get("enum") for one in held):
+        return ""
+    model = _OF_MODEL.search(text)
+    if model is not None and not any(_PROMPTED & {*words_of(one.name)} for one in held):
+        return model[0]
+    if _EXPLICIT.search(text):
+        return "" if not _CHATS.isdisjoint(words_of(tool.name)) else asks[0]
+    return "" if _is_own_chat(tool, path[:-1], asks) else asks[0]
 
 
 _PROMPTED: Final = word_set("prompt system instruction instructions persona")

@@ -11,13 +11,14 @@ from typing import Any, Final
 from rightcall.base.text import escaped
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
+from rightcall.lint.alternatives import alternatives_in, told_alternatives
 from rightcall.lint.choices import (
     GOOD,
     KINDS,
     LIST,
+    NOTHING_ELSE,
     OR_LIST,
     QUOTED,
-    choices_in,
     headed_choices,
     is_example,
     used_values,
@@ -65,7 +66,7 @@ def _chosen_of(tool: ToolView) -> Iterator[Hit]:
         name = re.escape(argument.name).replace("_", "[_ ]")
         places = re.finditer(_ONE_OF.format(name), f"{text}\n", re.IGNORECASE)
         found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
-        if found is not None and not choices_in(argument.description, argument.name):
+        if found is not None and not alternatives_in(argument.description, argument.name):
             yield from find_choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
 
 
@@ -87,7 +88,7 @@ _SORTED: Final = re.compile(
 _SORTS: Final = word_set("by key field column criterion")
 
 
-_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:|\b(?:accepts|takes|supports|allows)\b")
+_MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:|,|\b(?:accepts|takes|supports|allows)\b")
 """Without one of these no list is found."""
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
@@ -99,7 +100,7 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
     told = {name for name, _ in documented(tool)}  # read as the texts of their arguments
     for argument in tool.top[:60] if _MAY_LIST.search(lowered) else ():
         spaced = argument.name.lower().replace("_", " ")
-        if not is_free(argument) or argument.name in told or choices_in(argument.description, argument.name):
+        if not is_free(argument) or argument.name in told or alternatives_in(argument.description, argument.name):
             continue
         if spaced not in lowered and argument.name.lower() not in lowered:
             continue
@@ -115,12 +116,17 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
             if given and not goes_on and not is_example(text, found.start()):
                 yield from find_choices(argument, _as_choices(next(one for one in found.groups() if one)), tool)
                 break
+        else:
+            listed = told_alternatives(text, argument.name)
+            others = {one.name.lower() for one in tool.arguments} & {*re.findall(r"\w+", listed.lower())}
+            yield from find_choices(argument, _as_choices(listed), tool) if listed and not others else ()
     for found in _SORTED.finditer(text):
         yield from _sorted_by(tool, found)
 
 
 def _split(listed: str) -> list[str]:
-    return [one.strip(".") for one in re.split(r",? (?:or|and) |, ?|\s?[|/]\s?", listed)]
+    plain_list = re.sub(r"\s?\([^()\n]{0,100}\)", "", listed)
+    return [one.strip(".") for one in re.split(r",? (?:or|and) |, ?|\s?[|/]\s?", plain_list)]
 
 
 def _as_choices(listed: str) -> str:
@@ -156,9 +162,6 @@ _OPEN_BEHIND: Final = re.compile(
 )
 
 
-_NOTHING_ELSE: Final = re.compile(r"\b(?:nothing else|no others?|no other (?:value|word)s?)\b", re.IGNORECASE)
-
-
 def _serving_of(tool: ToolView) -> Iterator[Hit]:
     """`` `style` can be set to `plain` for letters or to `formal` for the court ``: values with words between them."""
     names = {one.name.lower(): one for one in tool.top if is_free(one) and one.kind == "string"}
@@ -171,8 +174,8 @@ def _serving_of(tool: ToolView) -> Iterator[Hit]:
         argument = next((names[word] for word in spoken if word in names), None)
         if (
             argument is None
-            or _OPEN_BEHIND.search(_NOTHING_ELSE.sub(" ", sentence))
-            or choices_in(argument.description, argument.name)
+            or _OPEN_BEHIND.search(NOTHING_ELSE.sub(" ", sentence))
+            or alternatives_in(argument.description, argument.name)
         ):
             continue
         at = before.lower().rfind(argument.name.lower())
@@ -206,38 +209,98 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
         meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
         if len(meant) == 1 and _SHOWS.search(meant[0].description) is not None:
             continue  # its own text has values
-        if len(meant) == 1 and not choices_in(meant[0].description, meant[0].name):
+        if len(meant) == 1 and not alternatives_in(meant[0].description, meant[0].name):
             yield from find_choices(meant[0], f"One of: {', '.join(f'`{one}`' for one in values)}.", tool)
 
 
-_NUMBERED: Final = re.compile(r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|→|(?<=\s)[-–]|[-–](?=\s)|means|is|for)\s?[A-Za-z]")
+_NUMBERED: Final = re.compile(
+    r"(?<![\w.])(-?\d{1,2})\s?(?:=|:|→|(?<=\s)[-–]|[-–](?=\s)|means|is|for|stands for)\s?([A-Za-z]\w*)"
+)
 _NUMBERED_ON: Final = re.compile(
-    r"(?:,|;|\bor\b|\band\b)\s?(?:or |and )?(\d{1,2}) [a-z]{2,20}(?=\s*(?:[,;.]|$|or\b|and\b))"
+    r"(?:,|;|\bor\b|\band\b)\s?(?:or |and )?(\d{1,2}) ([a-z]{2,20})(?=\s*(?:[,;.]|$|or\b|and\b))"
 )
 """The next ones of `0 is off, 1 heating, 2 cooling`."""
 _GLOSSED: Final = re.compile(
-    r"(?<![\w.])(\d{1,2})\s?\((?![^()]*\d)[A-Za-z][^()\n]{1,40}\)(?=\s?(?:[,;./|]|$|or\b|and\b))"
+    r"(?<![\w.])(\d{1,2})\s?\((?![^()]*\d)([A-Za-z][^()\n]{1,40})\)(?=\s?(?:[,;./|]|$|or\b|and\b))"
 )
 """`0 (off), 1 (heating)`"""
+_MEANING = r"[a-z][a-z -]{1,40}"
+_IN_A_ROW: Final = re.compile(
+    rf"(?:^|[:(.]\s?)([01] {_MEANING}(?:[,;] (?:or |and )?\d{{1,2}} {_MEANING}){{2,14}})(?=[.;)\n]|$)"
+)
+"""`0 new, 1 read, 2 answered`"""
 _GOES_UP: Final = re.compile(r"\betc\b|\.\.\.|…|\b\d+\+|\b\d+ or (?:more|higher|above|greater)\b", re.IGNORECASE)
+_REST: Final = word_set("other others unknown else unspecified undefined none failed fail")
+"""Meanings of a number that stands apart: `9 = other`."""
+_N = r"-?\d{1,5}(?:\.\d{1,3})?"
+_NUMBERS: Final = re.compile(
+    rf"(?:\b(must be|one of:?|either|allowed(?: values)?(?: are)?:?|supported:?|can be|only|valid:?|choose|use)\s|"
+    rf"[:,;(–—]\s?|^|\. )({_N}(?:, {_N}){{0,18}},? (?:or|and) {_N}|{_N}(?:, {_N}){{2,18}}|{_N}(?:\s?[/|"
+    rf"]\s?{_N}){{2,18}})"
+    r"(?= (?:are|is) (?:offered|allowed|supported|valid|possible|accepted)\b|(?: (?!or\b|"
+    r"and\b)[a-z]+)?\s*(?:[.;)\n]|$))",
+    re.IGNORECASE,
+)
+"""`must be 150, 300 or 600`"""
+
+
+def _are_codes(told: dict[int, str]) -> bool:
+    """Whether numbers stand for things, and are not points of a scale: they follow each other, but for those that stand
+    apart."""
+    numbers = sorted(told)
+    steps = [two - one for one, two in pairwise(numbers)]
+    if not steps or numbers[0] < 0:
+        return False  # -1 for all, 0 for none
+    if all(step == 1 for step in steps):
+        return True
+    rest = told[numbers[-1]].lower() in _REST
+    return len(numbers) > 2 and steps[0] == 1 and (len(set(steps)) > 1 or rest)
 
 
 def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
-    """`1 = low, 2 = high`: numbers that stand for something."""
-    bound = {"enum", "const", "maximum", "anyOf", "oneOf"} & argument.schema.keys()
-    if argument.kind not in ("integer", "number") or bound:
+    """`1 = low, 2 = high`: numbers that stand for something; `12, 24 or 36`: numbers that are the only ones."""
+    bound = {"enum", "const", "maximum", "anyOf", "oneOf", "multipleOf"} & argument.schema.keys()
+    if argument.kind not in ("integer", "number") or bound or _GOES_UP.search(text):
         return
     signed = [*_NUMBERED.finditer(text)]
     places = [*signed, *(_NUMBERED_ON.finditer(text, signed[0].end()) if signed else _GLOSSED.finditer(text))]
-    told = sorted({one[1] for one in places if not is_example(text, one.start())}, key=int)
-    numbers = {int(one) for one in told} if not _GOES_UP.search(text) else set[int]()
-    if len(numbers) > 1 and min(numbers) >= 0 and max(numbers) - min(numbers) == len(numbers) - 1:
-        yield Hit(
-            "RC301",
-            f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(told))}",
-            f'add "minimum": {min(numbers)}, "maximum": {max(numbers)}, or take text values that say what they mean',
-            argument.path,
-        )
+    told = {int(one[1]): one[2] for one in places if not is_example(text, one.start())} or _told_in_a_row(text)
+    numbers = [*map(str, sorted(told))] if _are_codes(told) else _listed_numbers(argument, text)
+    if not numbers:
+        return
+    follow = numbers[-1].isdecimal() and len(numbers) == int(numbers[-1]) - int(numbers[0]) + 1
+    advice = (
+        f'add "minimum": {numbers[0]}, "maximum": {numbers[-1]}' if follow else f'add "enum": [{", ".join(numbers)}]'
+    )
+    meaning = ", or take text values that say what they mean" if told else ""
+    yield Hit(
+        "RC301",
+        f"only the text lists the values of {quote_name(argument.name)}: {quote_text(', '.join(numbers))}",
+        advice + meaning,
+        argument.path,
+    )
+
+
+def _told_in_a_row(text: str) -> dict[int, str]:
+    """Numbers that are told one by one, each with its own words: `1 day, 2 days` are amounts."""
+    found = _IN_A_ROW.search(text)
+    if found is None or is_example(text, found.start(1)):
+        return {}
+    told = {int(number): words for number, words in re.findall(rf"(\d{{1,2}}) ({_MEANING})", found[1])}
+    ends = {singular(words.split()[-1]) for words in told.values()}
+    return told if len(ends) == len(told) else {}
+
+
+def _listed_numbers(argument: Argument, text: str) -> list[str]:
+    for found in _NUMBERS.finditer(text):
+        numbers = re.findall(_N, found[2])
+        least = 2 if found[1] else 3
+        sure = found[1] or " or " in found[2]
+        shown = {float(one) for one in given_values(argument) if isinstance(one, int | float)}
+        others = is_example(text, found.start(2)) or _OPEN_BEHIND.search(text) or not shown <= {*map(float, numbers)}
+        if sure and len({*numbers}) >= least and not others:
+            return numbers
+    return []
 
 
 # ── in the text of the argument ──
@@ -308,10 +371,10 @@ def _cased_choices(text: str, name: str, *, chosen: bool) -> tuple[str, list[str
     """The values, and the text without what it says of their letters."""
     cased = _IN_CASE.search(text)
     if cased is None:
-        return text, choices_in(text, name, chosen=chosen)
+        return text, alternatives_in(text, name, chosen=chosen)
     write = str.upper if cased[1].lower() in ("upper", "capital") else str.lower
     rest = text[: cased.start()]
-    return rest, [*map(write, choices_in(rest, name, chosen=chosen))]
+    return rest, [*map(write, alternatives_in(rest, name, chosen=chosen))]
 
 
 def _lists_default(argument: Argument, text: str) -> bool:
@@ -319,6 +382,10 @@ def _lists_default(argument: Argument, text: str) -> bool:
     default = argument.part.get("default")
     named = isinstance(default, str) and re.fullmatch(r"[a-z]{2,20}", default) is not None
     return named and len(re.findall(rf"(?<!\w){default}(?!\w)", text)) > 1
+
+
+_OF_PLACES: Final = re.compile(r"\W*(?:[\w-]+ ){0,2}(?:paths?|urls?|links?) (?:to|of) ", re.IGNORECASE)
+"""`Paths to files: images, audio or PDFs`: what lies there, and no value."""
 
 
 def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
@@ -329,7 +396,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     titled = all(value[:1].isupper() for value in found)
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
-    if len(values) < 2 or lowered <= {name.lower() for name in argument.siblings}:
+    if len(values) < 2 or "not" in lowered or lowered <= {name.lower() for name in argument.siblings}:
         return
     if lowered == {*words_of(argument.name)} or ("null" in found and not listed and not is_nullable(argument)):
         return  # `State/Province/Region` of `state_province_region`; null must stay a value
@@ -341,7 +408,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
-        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name):
+        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name) or _OF_PLACES.match(text):
             return
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
@@ -364,9 +431,11 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
                      f"{quote_text(', '.join(values))}",
             f'add "enum": {escaped(json.dumps(values, ensure_ascii=False), 2_000)}{_place_of_enum(argument)}',
             argument.path,
-            certain=_OF_STANDARD.isdisjoint(words_of(argument.name))
-            or len(values) > _SHOWN
-            or _IS_CLOSED.search(text) is not None,
+            certain=_IS_CLOSED.search(text) is not None
+            or (
+                (_OF_STANDARD.isdisjoint(words_of(argument.name)) or len(values) > _SHOWN)
+                and not _takes_several(argument)
+            ),
         )  # fmt: skip
     elif listed and all(isinstance(one, str) for one in listed):
         known = {one.lower() for one in listed}
@@ -374,14 +443,24 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         strange = [one for one in map(str, values) if not any(one.lower() in other for other in {*known, *whole})]
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         told_before = known <= quoted and quoted.isdisjoint(one.lower() for one in strange)  # the rest is about them
+        few = len(strange) * 2 <= len(values) and not any(_is_same(one, other) for one in strange for other in known)
         strange = [one for one in strange if _stands_as_value(one, text, known)]
-        if strange and len(strange) * 2 <= len(values) and not told_before:
+        if strange and few and not told_before:
             yield Hit(
                 "RC310",
                 f"the text of {quote_name(argument.name)} lists {quote_text(strange[0])}, which `enum` does not have",
                 "make them the same",
                 argument.path,
             )
+
+
+_SAME = 3
+"""Letters at the beginning that make two words the same one: `descending` and `desc`."""
+
+
+def _is_same(word: str, value: str) -> bool:
+    one, two = word.lower(), value.lower()
+    return one != two and len(two) >= _SAME and (one.startswith(two) or f"{one[:4]}" == f"{two[:4]}")
 
 
 def _stands_as_value(value: str, text: str, known: set[str]) -> bool:
@@ -403,10 +482,21 @@ def _stands_as_value(value: str, text: str, known: set[str]) -> bool:
 _OF_ARGUMENT: Final = re.compile(r"^$|\b(?:default|optional|required|mandatory|nullable|null|none)\b")
 
 
+_BEFORE_LIST: Final = re.compile(r"^[^,|/`'\"]{0,40}\b(?:of|either|be|are|is|between)\s")
+
+
+def _takes_several(argument: Argument) -> bool:
+    """Whether a text has a name in the plural, so that a service may take several values in it."""
+    last = words_of(argument.name)[-1:]
+    several = last and singular(last[0]) != last[0] and last[0] not in ("units", "status", "series")
+    return argument.kind == "string" and bool(several)
+
+
 def _is_longer_elsewhere(text: str, lowered: set[str]) -> bool:
     """Whether a bracket of the same text lists some of the values together with others."""
     for inside in re.findall(r"\(([^()\n]{5,200})\)", text):
-        listed = {one.strip("`'\" ").lower() for one in re.split(r"[,|/]|\bor\b|\band\b", inside.rpartition(":")[2])}
+        inside = _BEFORE_LIST.sub("", inside.rpartition(":")[2])
+        listed = {one.strip("`'\" ").lower() for one in re.split(r"[,|/]|\bor\b|\band\b", inside)}
         if len(listed & lowered) > 1 and any(not _OF_ARGUMENT.search(one) for one in listed - lowered):
             return True
     return False

@@ -21,9 +21,9 @@ _PLAIN: Final = word_set(
     "phone username firstname lastname fullname url uri path filename tags tag labels label address city country "
     "street filepath webhook zip zipcode postcode bio changelog "
     "language quantity sql id uuid uid guid ids uuids identifier identifiers hostname ip ips port lines rows password "
-    "doi isbn issn iban sku"
+    "doi isbn issn iban sku headers rationale reason explanation justification pid lat lng lon latitude longitude"
 )
-_WRITTEN: Final = word_set("description title note comment message reason step summary text")
+_WRITTEN: Final = word_set("description title note comment message reason rationale step summary text")
 """What is written freely, whatever it is of: `release_notes`, `cancel_reason`."""
 _SEARCHES: Final = word_set("search find query lookup list filter look match suggest discover retrieve recall")
 _BEGINNING = 12
@@ -32,7 +32,8 @@ MOST_TEXT: Final = 20_000
 """Characters of a description that are read."""
 _SOUGHT: Final = word_set("query q search term phrase keyword keywords text string input")
 _SWITCHES: Final = word_set(
-    "enabled disabled enable disable active on raw force recursive verbose archived fresh dry run confirm overwrite"
+    "enabled disabled enable disable active on raw force recursive verbose archived fresh dry run confirm overwrite "
+    "bold italic underline"
 )
 _UNITS: Final = word_set(
     "ms millisecond second sec minute min hour day week month year byte kb mb gb px pixel percent pct meter metre km "
@@ -53,6 +54,14 @@ _MAKING: Final = word_set("create add update set edit insert")
 _READING: Final = word_set("get list read fetch search find show view retrieve")
 _PROJECTIONS: Final = word_set("properties fields columns attributes associations expand include")
 """What a result is to have."""
+_KEYS: Final = word_set(
+    "key property field setting item option column cell variable selector attribute pin element ref uid"
+)
+"""What says whose `value` it is."""
+_NAMED: Final = word_set("property field setting header attribute option variable")
+"""What is called by a name, which the tool is about."""
+_MOVES: Final = word_set("rename move copy")
+_SIDES: Final = word_set("from to source destination src dst old new")
 _VERBS = 4
 """Words of a name that its verb is among."""
 _REFERS: Final = re.compile(
@@ -67,8 +76,8 @@ def is_told_elsewhere(tool: ToolView) -> bool:
 
 def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> bool:
     """Whether the words of a tool, those of its name and its text, tell what the argument is."""
-    if argument.name.startswith("$"):
-        return True  # of a query language, such as `$filter` and `$top`
+    if argument.name.startswith(("$", "_")):
+        return True  # of a query language, such as `$filter` and `$top`; or none of the model's
     words = [singular(word) for word in words_of(argument.name) if not word.isdigit()]
     if not words or argument.kind == "object":
         return argument.depth == 0 and _is_subject(argument, tool)
@@ -82,6 +91,10 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     if argument.kind == "boolean":
         return all(one in told or any(_is_form(one, word) for word in told) for one in rest - _SWITCHES)
     if letters in _PAGING or (argument.kind == "string" and _is_sought(argument, tool, words, spoken)):
+        return True
+    if argument.kind == "string" and _is_of_name(words, letters, words_of(tool.name)):
+        return True
+    if is_keyed(argument):
         return True
     if letters in _PLAIN:
         return argument.kind != "array" or words[0] in ("tag", "label") or argument.required
@@ -97,6 +110,19 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     if len(words) == 1 and len(words[0]) >= _SHORTEST_OWNER and any(one.startswith(words[0]) for one in told):
         return words[0] not in FORMED  # `prot`, of a protocol
     return (bool(rest) and not rest & FORMED and rest <= told) or _is_subject(argument, tool)
+
+
+def is_keyed(argument: Argument) -> bool:
+    """Whether it is the `value` of what another argument names."""
+    keys = {word for name in argument.siblings if name != argument.name for word in words_of(name)}
+    return words_of(argument.name)[-1:] in (("value",), ("values",)) and not keys.isdisjoint(_KEYS)
+
+
+def _is_of_name(words: Sequence[str], letters: str, named: Sequence[str]) -> bool:
+    """`property` of `get_property`, `from` of `move_file`, and what is encoded as its name says."""
+    if len(words) == 1 and words[0] in _NAMED:
+        return words[0] in map(singular, named)
+    return letters.endswith("base64") or (letters in _SIDES and not _MOVES.isdisjoint(named))
 
 
 def _is_form(word: str, other: str) -> bool:
@@ -121,9 +147,9 @@ def _is_subject(argument: Argument, tool: ToolView) -> bool:
     """Whether a sentence is about it, or lists it with another argument: `Data should be …`, `name, quantity, unit`."""
     if argument.depth:
         return False
-    if len(argument.siblings) == 1 and re.search(r"\be\.g\.|\bfor example\b|\bsuch as\b", tool.description[:MOST_TEXT]):
-        return True
     name, text = re.escape(argument.name), tool.description[:MOST_TEXT]
+    if len(argument.siblings) == 1 and re.search(r"\be\.g\.|\bfor example\b|\bsuch as\b|\blike:\s{0,9}[{\[]", text):
+        return True
     others = "|".join(re.escape(one) for one in argument.siblings if one != argument.name)
     if re.search(rf"(?:^|[.\n(]\s*){name}s? (?:should|must|is|are|can|may)\b", text, re.IGNORECASE):
         return True

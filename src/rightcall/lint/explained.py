@@ -127,7 +127,25 @@ def _is_shaped(argument: Argument, tool: ToolView) -> bool:
     default = argument.part.get("default")
     if isinstance(default, str):
         return bool(default.strip())
-    return isinstance(default, bool) and argument.kind == "boolean" and re.search(r"[A-Z]{2}", argument.name) is None
+    return isinstance(default, bool) and argument.kind == "boolean" and _is_clear_switch(argument.name, tool)
+
+
+def _is_clear_switch(name: str, tool: ToolView) -> bool:
+    """Whether a name says what true does. `comp` and `strict` have several readings, which is told where the author
+    described all others."""
+    words = words_of(name)
+    if re.search(r"[A-Z]{2}", name) or not _is_oversight(tool):
+        return not re.search(r"[A-Z]{2}", name)
+    spelt = all(map(is_word, map(singular, words)))
+    return spelt and not (len(words) == 1 and words[0] in _VAGUE)
+
+
+_VAGUE: Final = word_set(
+    "strict full deep final exact light soft hard special internal external extended advanced smart auto safe quick "
+    "fast simple clean hot live open flat lazy loose partial global local split plain mode flag switch legacy extra "
+    "hold direct major minor primary complete close net gross mark"
+)
+"""Adjectives and nouns of which nobody can say what they would change."""
 
 
 def _lists(schema: dict[str, Any]) -> bool:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from rightcall.base.text import render_json
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.choices import choices_in, is_example
+from rightcall.lint.alternatives import alternatives_in
+from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
-from rightcall.lint.samples import passed_texts, shown_dates, shown_texts
+from rightcall.lint.samples import given_values, passed_texts, shown_dates, shown_texts
 
 
 def is_free(argument: Argument) -> bool:
@@ -108,7 +110,16 @@ _PATTERNS: Final = (
     ("^([01]\\d|2[0-3]):[0-5]\\d$", re.compile(r"\bHH:MM\b(?!:)", re.IGNORECASE)),
     ("^[A-Za-z0-9]{2}$", re.compile(r"\b(?:airline|carrier)(?:'s)? (?:two-letter )?IATA (?:carrier |airline )?(?:code|"
                                     r"designator)\b|\bIATA (?:airline|carrier) (?:code|designator)\b", re.IGNORECASE)),
-    ("", re.compile(r"[`'\"(]lat(?:itude)?,\s?(?:lng|lon|long|longitude)[`'\")]", re.IGNORECASE)),
+    ("", re.compile(r"\blat(?:itude)?(?:,? ?and |,\s?)(?:lng|lon|long|longitude)\b(?=[`'\")]|[^;\n]{0,50}"
+                    r"\b(?:comma|separated|joined|pair|string)\b)|\bas [`'\"]?lat(?:itude)?,\s?lo?ng?|"
+                    r"\b(?:min|west|left|south|x)_?(?:lon|lng|lat|x|1)?,\s?\w{1,12},\s?\w{1,12},\s?\w{1,12}|"
+                    r"\b(?:width|w) ?[x×] ?(?:height|h)\b|"
+                    r"\b(?:hours?|minutes?|width):(?:minutes?|seconds?|height)\b|"
+                    r"(?-i:(?<![\w-])[A-Z]{1,6}[-_/](?:N{3,}|X{3,}|#{3,})(?!\w))", re.IGNORECASE)),
+    ("", re.compile(r"(?:^|[:(,;]\s?)(?:only )?(?:(?:small|lower-?case|capital|upper-?case|latin|ASCII) )?letters,? "
+                    r"(?:and )?(?:digits|numbers),? (?:and|or) (?:hyphens|dashes|underscores|dots)\b|"
+                    r"\b(?:as|in) hex(?:adecimal)?\b(?=[^\n]{0,40}#)|"
+                    r"\b(?:start(?:s|ing)?|begin(?:s|ning)?) with (?:a )?(?:\+|plus\b)", re.IGNORECASE)),
     ("", re.compile(r"\b(?:starts|begins) with [`'\"](?!https?)[^`'\"\s]{1,12}[`'\"](?:,| and|, and)? (?:(?:it "
                     r")?is )?(?:followed by|"
                     r"then|plus)\b|(?-i:\b[A-Z#@]\w{0,4}) followed by (?:exactly )?(?:\d{1,2}|two|three|four|five|"
@@ -156,35 +167,44 @@ _PATTERNS: Final = (
                     r"(?:one|two|three|four|six|[1-8]) (?:decimals|decimal (?:places|digits)|fraction(?:al)? digits|"
                     r"digits (?:after|behind) the (?:decimal )?(?:point|comma|dot|separator))\b|"
                     r"\b(?:no|without(?: any| a)?) thousands? separators?\b|\b(?:point|dot|comma) as (?:the |"
-                    r"a )?decimal separator\b", re.IGNORECASE)),
+                    r"a )?decimal separator\b|\bdigits (?:with|and) (?:an? |an optional |one )?(?:dot|point|comma|"
+                    r"decimal (?:point|comma))\b", re.IGNORECASE)),
     ("", re.compile(r"\bmust (?:start|begin) with (?!https?|[`'\"]https?|(?:the|an?|your|its)\b)[`'\"]?[\w#@/$-]{1,20}|"
                     r"\b(?:in|of|with) the (?:format|form)\b:? ?[`'\"(]?[\w{}<>$#.:/@-]{3,60}|"
                     r"\bformat(?:ted)?(?: as|:| is) ?[`'\"][^`'\"\n]{3,60}[`'\"]")),
 )  # fmt: skip
 
 
-_LETTERS = r"(?:(?:capital|upper-?case|lower-?case|small|latin) )?letters?|capitals"
-_DIGITS = r"digits?|numbers?|numerals"
 _SIGNS: Final = {"hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#"}
-_IN_WORDS: Final = re.compile(
-    rf"(?:{_LETTERS}|{_DIGITS}|prefix|year),? (?:then |and |followed by )?(?:an?|one) ({'|'.join(_SIGNS)})"
-    rf"(?:,? (?:then|and(?: then)?|followed by|plus))? (?:an? |the |[\w-]+ )?(?:{_LETTERS}|{_DIGITS})\b|"
-    rf"\b(?:one|two|three|four|five|six|[1-9]) (?:{_LETTERS}),? (?:and|then|followed by) "
-    rf"(?:one|two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?:digits|numbers)\b",
+_COUNT = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|\d{1,2})"
+_OF_CASE = r"(?:capital|upper-?case|lower-?case|small|latin|check|running)"
+_CLASS = rf"(?:(?:{_OF_CASE} )?(?:letters?|digits?|numerals?|characters?)|capitals)"
+_COMPOSED: Final = re.compile(
+    rf"\b{_COUNT}(?: to {_COUNT})?[ -]{_CLASS}\b|\b(?:{_CLASS}|prefix|year|numbers?)(?=,? (?:then |and |followed by )?"
+    rf"(?:an?|one|another) (?:{'|'.join(_SIGNS)})\b)|"
+    rf"\b(?:an?|one|another) ({'|'.join(_SIGNS)}|space|blank)\b",
     re.IGNORECASE,
 )
-"""`two letters, a hyphen and six digits`"""
+"""One of the parts of `two letters, a hyphen and six digits`"""
+_NOT_ALWAYS: Final = re.compile(r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
 
 
 def _told_in_words(argument: Argument, text: str) -> str:
-    """The words that tell how a value is made up, where its examples are made up so."""
-    found = _IN_WORDS.search(text)
-    if found is None or re.search(
-        r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", text, re.IGNORECASE
-    ):
-        return ""
-    sign = _SIGNS.get((found[1] or "").lower(), "")
-    return found[0] if all(sign in one for one in shown_texts(argument, text)) else ""
+    """The words that tell how a value is made up of letters, digits and signs, where its examples are made up so."""
+    for sentence in re.split(r"\.\s", text)[:3]:
+        parts = [*_COMPOSED.finditer(sentence)]
+        signs = [_SIGNS.get(one[1].lower(), " ") for one in parts if one[1]]
+        classes = [one[0] for one in parts if not one[1]]
+        if not classes or len(parts) < 2 or _NOT_ALWAYS.search(sentence) or is_example(sentence, parts[0].start()):
+            continue
+        far = any(two.start() - one.end() > _APART for one, two in pairwise(parts))
+        if not far and all(signs[0] in one for one in shown_texts(argument, text) if signs):
+            return sentence[parts[0].start() : parts[-1].end()]
+    return ""
+
+
+_APART = 60
+"""Letters between two parts of a value that are told in one breath."""
 
 
 _MOMENT = r"(?:YYYY|MM|DD|HH?|SS)(?:[:./-](?:YYYY|MM|DD|HH?|SS)){1,2}"
@@ -252,7 +272,7 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(words)}"
         yield Hit("RC303", told, _mask_advice(words, shown_texts(argument, text)), argument.path)
         return
-    if _is_open(text) or _IS_JSON.match(text) or choices_in(text, argument.name):
+    if _is_open(text) or _IS_JSON.match(text) or alternatives_in(text, argument.name):
         return
     for name, pattern in _FORMATS:
         found = pattern.search(text)
@@ -280,8 +300,12 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     for pattern, told in _PATTERNS:
         found = told.search(text)
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
-            if sized or IS_CASE.search(text[: found.start()]):
+            if sized or IS_CASE.search(text[: found.start()]) or _IS_DEFAULT.search(text[: found.start()]):
                 return
+            if "Y" in found[0] and any(
+                isinstance(one, str) and one and not re.search(r"\d", one) for one in given_values(argument)
+            ):
+                return  # the default is no date
             shown = [one for one in shown_texts(argument, text) if one.lower() != argument.name.lower()]
             is_language = not _LANGUAGES.isdisjoint(words_of(f"{argument.name} {found[0]}"))
             if is_language and "[A-Z]{2}" in pattern.upper():
@@ -304,16 +328,25 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
                 f"only the text gives the form of {quote_name(argument.name)}: {quote_text(found[0])}",
                 advice,
                 argument.path,
-                certain=not _COSTLY.search(found[0]) and (not shown or not is_language),
+                certain=not _COSTLY.search(found[0])
+                and (not shown or not is_language)
+                and not _IN_PROSE.search(text[found.start() : found.end() + 60]),
             )
             return
 
 
+_IN_PROSE: Final = re.compile(
+    r"[`'\"](?!lat)[A-Za-z]+(?: [A-Za-z]+)+[`'\"]|[`'\"]example\.\w|"
+    r"[`'\"](?!lat)\w+(?: \w+)*, \w+(?: \w+)*",
+    re.IGNORECASE,
+)
+"""`formatted as 'City, State'`: words in an order, which no pattern helps with."""
 _LENGTHS: Final = word_set("duration length elapsed spent effort worked estimate estimated")
 _CAPITALS: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bISO\b|\bIATA\b", re.IGNORECASE)
 _SAYS_CASE: Final = re.compile(r"\b(?:upper|lower)[- ]?case|\bcapital|\bsmall letters", re.IGNORECASE)
 _DEFAULTS: Final = re.compile(r"\bdefaults?\b[^.;\n]{0,50}$", re.IGNORECASE)
 """What follows is the form of the default alone."""
+_IS_DEFAULT: Final = re.compile(r"\bdefaults?(?: \w+)? ?(?:is|to|:|=)[^.;\n]{0,40}$", re.IGNORECASE)
 _PATTERN_ADVICE: Final = "add a `pattern` that says so, anchored with `^` and `$`"
 _BARE_HEX: Final = re.compile(r"(?<![#\w])[0-9A-Fa-f]{6}\b|\bwithout\b")
 

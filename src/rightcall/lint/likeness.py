@@ -18,7 +18,9 @@ from rightcall.gate.repair.words import is_word, joined, opposed, singular, word
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, word_set
-from rightcall.lint.pairs import KEY
+from rightcall.lint.riddles import find_emptied, find_initials, find_marked, is_riddle
+from rightcall.lint.senses import say_one_thing
+from rightcall.lint.styles import KEY
 
 _NOTHING: Final = word_set(
     "it this that tool function func fn do doit handler process action method main foo bar baz misc stuff helper util "
@@ -31,7 +33,7 @@ _KNOWN: Final = word_set(
     "pnr arch utc gmt tz rgb ssl tls vpc vm vms crm erp sms gps rss sku npm nft btc usd kv cdn dkim spf mx ns cname lc "
     "lng lcl hr hrs min mins sec secs src str ctx cmd args arg org repo env var vars dir dirs doc docs "
     "desc msg img num max min avg ref refs info config conf auth pid prev regex sdk qr nth xpath href mcp pyth wss "
-    "ws ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
+    "ws proc ltv mrr gpt gcs gcp sns sqs ec2 rds cfn dbs ddl dml tx txs"
 )
 _SHORT_TEXT = """
     usr=user cust=customer qty=quantity amt=amount nm=name dt=date frm=from txt=text addr=address cfg=config
@@ -195,7 +197,11 @@ def _confused(one: Argument, other: Argument) -> tuple[str, str] | None:
     if (
         alike
         and not chosen
-        and ((_one_meaning(left, right) and not _say_apart(one, other)) or _names_the_same(one, other))
+        and (
+            (_one_meaning(left, right) and not _say_apart(one, other))
+            or _names_the_same(one, other)
+            or say_one_thing(one, other)
+        )
     ):
         return "RC117", "mean the same"
     return None
@@ -254,7 +260,8 @@ def _one_meaning(left: str, right: str) -> bool:
     mine, theirs = core(left), core(right)
     if len(mine) == len(theirs) == 1:
         short, long = sorted((mine[0], theirs[0]), key=len)
-        return SHORT.get(short) == long or (short != long and short in _TWINS.get(long, ()))
+        twins = short in _TWINS.get(long, ()) or long in _TWINS.get(short, ())
+        return SHORT.get(short) == long or (short != long and twins)
     return suffix(left, right) and {*mine} ^ {*theirs} <= {"text", "string", "value"}
 
 
@@ -265,7 +272,8 @@ _TWINS_TEXT = """
     message=msg number=num,no directory=dir,folder description=desc folder=dir repository=repo command=cmd
     argument=arg document=doc image=img,picture configuration=config,cfg identifier=id query=q picture=image
     telephone=phone organization=org environment=env parameter=param password=pwd,pass email=mail
-    destination=target,dest recipient=receiver language=lang category=cat content=text contents=content
+    destination=target,dest
+    recipient=receiver,addressee amount=sum deadline=due language=lang category=cat content=text contents=content
     summary=synopsis comment=remark
     """
 _TWINS: Final = {word: tuple(twins.split(",")) for word, twins in (pair.split("=") for pair in _TWINS_TEXT.split())}
@@ -331,7 +339,7 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     described = (
         len(letters.split()) > 1
         or (not letters.isascii() and len(letters) > 1)
-        or re.search(told, tool.description) is not None
+        or (name in tool.description and re.search(told, tool.description) is not None)
     )
     unnamed = _is_unnamed(argument)
     if (unnamed or says_nothing(name) or _EMPTY.fullmatch(name.lower())) and name.isascii():
@@ -349,7 +357,35 @@ def _argument_name(argument: Argument, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
-    yield from _abbreviation(argument, tool, told)
+    short = [*_abbreviation(argument, tool, told)]
+    yield from short or _riddle(argument, tool)
+
+
+def _riddle(argument: Argument, tool: ToolView) -> Iterator[Hit]:
+    """A name that tells less than the text, or that neither tells."""
+    yield from find_marked(argument)
+    yield from find_initials(argument, tool, _ABBREVIATED)
+    noun = find_emptied(argument, tool)
+    if noun is not None:
+        yield Hit(
+            "RC112", f"argument {quote_name(argument.name)} says nothing; its text tells of a {quote_name(noun)}",
+            f"name it {quote_name(noun)}", argument.path,
+        )  # fmt: skip
+    elif is_riddle(argument, tool, _ABBREVIATED):
+        yield Hit(
+            "RC112", f"argument {quote_name(argument.name)} is no word, and no text says what it is short for",
+            "write it out", argument.path,
+        )  # fmt: skip
+
+
+_COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps ad ads bio")
+_TRADES: Final = word_set(
+    "iban bic asin isin cusip npi cik vin ean upc gtin mmsi imo icao iata lei aum apy apr roi rsi sma ema macd mrn icd "
+    "cpt ndc bpm dpi fps rpm iso crs epsg wkt bbox dtype fmt stdin stdout stderr glob sudo oauth jwt acl cidr cve cwe "
+    "rfc isp usd eur gbp btc eth evm abi dao tvl pnl otp mfa sso saml ldap qos cpu gpu ram ssd nlp rag tts stt eof crlf"
+)
+"""Abbreviations of a trade, which its people do not write out."""
+_ABBREVIATED: Final = _KNOWN | _TRADES | frozenset(SHORT) | _COMPARES
 
 
 def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit]:
@@ -368,7 +404,8 @@ def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit
     if letter not in (None, "query", *told_of) and told_of:  # what the text begins with, such as `filter` for `f`
         letter = next((one for one in told_of[:_NEAR] if one[0] == name[0] and len(one) > _LONG_WORD), None)
     long = letter or _initial(argument, told_of)
-    long = long if argument.kind == "string" and not re.search(told, tool.description) else None
+    told_there = name in tool.description and re.search(told, tool.description)
+    long = long if argument.kind == "string" and not told_there else None
     arrival = name.startswith("arr") and argument.kind != "array"
     postal = name == "addr" and not _POSTAL.isdisjoint(told_of)
     long = long or _of_file(name, told_of or words_of(tool.description[:400]))
@@ -463,8 +500,11 @@ def _isspelt_out(name: str, long: str, told: Sequence[str]) -> bool:
 
 
 def _is_unnamed(argument: Argument) -> bool:
-    """Whether the name could be that of anything, and the text says whose ID the value is."""
+    """Whether the name could be that of anything: a boolean is a flag, and an `item` of which the text says whose ID it
+    is has a name."""
     name = argument.name.lower()
+    if argument.kind == "boolean" and name in ("flag", "bool", "boolean", "toggle"):
+        return True
     if argument.kind != "string" or (name not in _ANY_VALUE and not (len(name) == 1 and name != "q")):
         return False
     found = _IS_ID.match(bare(argument.description[:200]))
@@ -514,7 +554,6 @@ def _in_order(letters: str, word: str) -> bool:
 OF_KIND = 2
 _NUMBERED: Final = word_set("id no nr number code key name")
 _NEAR, _LONG_WORD = 6, 4
-_COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps ad ads bio")
 
 
 def _of_file(name: str, words: Collection[str]) -> str | None:

@@ -11,7 +11,9 @@ from msgspec import Struct, structs
 from rightcall.catalog.tidy import as_schema
 from rightcall.lint import (
     changing,
+    codes,
     conversation,
+    copies,
     doubles,
     explained,
     hints,
@@ -40,8 +42,8 @@ _TOOLS: Final = (
 )  # fmt: skip
 """Each group with how the ids of its rules begin."""
 _LISTS: Final = (
-    (doubles, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (wording, {"RC2"}), (explained, {"RC2"}),
-    (schemas, {"RC4"}), (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (shadowing, {"RC7"}),
+    (doubles, {"RC1"}), (pairs, {"RC1"}), (spelling, {"RC1"}), (copies, {"RC2"}), (explained, {"RC2"}),
+    (codes, {"RC2"}), (schemas, {"RC4"}), (lists, {"RC6"}), (mentions, {"RC2", "RC7"}), (shadowing, {"RC7"}),
 )  # fmt: skip
 
 

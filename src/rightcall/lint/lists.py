@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from rightcall.base.text import estimate
 from rightcall.catalog.tidy import as_list
+from rightcall.gate.repair.words import words_of
+from rightcall.lint.ballast import find_ballast, measure_idle, render_sent
 from rightcall.lint.definitions import Argument, Document, ToolView, view_tool
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.findings import Hit, join_names, quote_name, quote_text
@@ -32,6 +34,8 @@ _REPEATED_PARTS, _REPEATED_TOKENS = 3, 400
 """How often a schema has one part, and what it costs to repeat it, from which on it is told."""
 _REPEATED_TEXTS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
 """Texts that share sentences, their tokens, and what it costs to repeat them, from which on it is told."""
+_GRID_NAMES, _GRID_ENDINGS, _GRID, _LONGEST_ENDING = 4, 3, 16, 2
+"""Names with the same endings, the endings, and the arguments of both from which on they are told; the words of one."""
 _MOST_VALUES = 500
 """Values of an `enum` that are looked for in a text."""
 
@@ -39,17 +43,18 @@ _MOST_VALUES = 500
 def cost_of(tool: ToolView) -> int:
     """The tokens of a definition, roughly. Hosts send a model the name, the description and the schema of the
     arguments; `outputSchema`, `annotations`, `_meta` and the like stay with the host."""
-    return estimate(_sent({"name": tool.name, "description": tool.description, "parameters": tool.schema}))
-
-
-def _sent(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return estimate(render_sent({"name": tool.name, "description": tool.description, "parameters": tool.schema}))
 
 
 def check(tool: ToolView) -> Iterator[Hit]:
+    yield from find_ballast(tool, cost_of(tool))
+    yield from _find_size(tool)
+
+
+def _find_size(tool: ToolView) -> Iterator[Hit]:
     tokens = cost_of(tool)
-    told = estimate(tool.description)
-    beside = tokens - estimate(_sent(tool.description))
+    told = estimate(tool.description) - measure_idle(tool, tool.description).total()  # that is told already
+    beside = tokens - estimate(render_sent(tool.description))
     if tokens > DEAR_TOOL:
         long = told > LONG_DESCRIPTION
         yield Hit(
@@ -90,13 +95,30 @@ def _repeated_part(tool: ToolView) -> str:
     """The list of values or the object that the schema of a tool has several times; empty where it has none."""
     parts = Counter[str]()
     for _, schema in walk(tool.schema or {}, ()):
-        part = schema.get("enum") or (schema.get("properties") and schema)
+        part = schema.get("enum") or schema.get("properties")
         parts.update([json.dumps(part, ensure_ascii=False, sort_keys=True, default=str)] if part else [])
     for part, times in parts.items():
         tokens = estimate(part)
         if times >= _REPEATED_PARTS and (again := tokens * (times - 1)) >= _REPEATED_TOKENS:
             return f"the schema has the same {tokens:,} tokens {times} times, {again:,} too many: {quote_text(part)}"
-    return ""
+    return _grid(tool)
+
+
+def _grid(tool: ToolView) -> str:
+    """Many arguments that are some names, each with the same few endings: `price_min`, `price_max`, `price_exact`."""
+    endings: dict[str, set[str]] = {}
+    for one in tool.top:
+        words = words_of(one.name)
+        for at in range(max(1, len(words) - _LONGEST_ENDING), len(words)):
+            endings.setdefault("_".join(words[:at]), set()).add("_".join(words[at:]))
+    often = Counter(ending for those in endings.values() for ending in those)
+    common = {ending for ending, times in often.items() if times >= _GRID_NAMES}
+    rows = {name: those & common for name, those in endings.items() if len(those & common) >= _GRID_ENDINGS}
+    times = sum(map(len, rows.values()))
+    if len(rows) < _GRID_NAMES or times < _GRID:
+        return ""
+    most = join_names(ending for ending, _ in Counter(one for those in rows.values() for one in those).most_common())
+    return f"{times} arguments are {len(rows)} names, each with the same endings: {most}"
 
 
 def _repeated_texts(tool: ToolView) -> tuple[str, str] | None:

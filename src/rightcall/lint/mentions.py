@@ -52,7 +52,7 @@ _TURNS_PAGE = r"(?:get|fetch|load|read|see|reach) (?:the )?(?:next|following|fur
 _AS_TYPE = r"(?:an?|strings?|integers?|numbers?|arrays?|lists?|objects?|booleans?|text|JSON|true|false|null|is)\b"
 _GIVEN: Final = re.compile(
     rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}"
-    rf"(?!\s+as\s+(?!{_AS_TYPE}))|"
+    rf"(?!\s+as\s+(?!{_AS_TYPE}))(?!\s+(?:to|into)\s+(?:the\s+)?{_IDENTIFIER})|"
     rf"\b(?i:optional|required|mandatory): {_EACH}|"
     rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
     rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)(?: (?:and|or) \w+)?"
@@ -65,7 +65,9 @@ _GIVEN: Final = re.compile(
     rf"\b(?i:requires|needs|takes|expects|together with|along with|in combination with)\s+{_EACH}"
     rf"(?=\s*(?:[.,;)]|$|and\b|or\b|to\b))|"
     rf"\b(?i:if|when|unless|where|once)\s+(?:the\s+)?({_IDENTIFIER})\s+{_IS_GIVEN}\b|"
-    rf"(?:^|[.;,(]\s+)(?i:the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b"
+    rf"(?:^|[.;,(]\s+)(?i:the\s+)?({_IDENTIFIER})\s+(?:is|are)\s+(?:always\s+)?(?:required|mandatory|optional)\b|"
+    rf"\b(?i:narrow|limit|filter|restrict|page|bound|control|shorten|widen)(?:\s+(?!with\b|via\b|using\b|through\b)"
+    rf"[\w-]+){{1,6}}\s+(?i:with|via|using|through)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)\b(?![(.:/-]\w)"
 )
 """`Set max_results to …`, `Requires order_ref and …`, `if order_ref is given`, in a text without marks."""
 _BETWEEN: Final = re.compile(
@@ -110,7 +112,9 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
         shown = shown_names(tool)
         if any(_is_open(one) for one in tool.arguments):
             mentioned, shown = [], []  # what the text names may be a key of the open object
-        names = [*listed, *(name for name in mentioned if name.lower() not in known and joined(name) not in known)]
+        returned = {name.lower() for name in _told_results(tool)}
+        unknown = (name for name in mentioned if name.lower() not in returned)
+        names = [*listed, *(name for name in unknown if name.lower() not in known and joined(name) not in known)]
         names += [name for name in shown if name not in names]
         if names:
             yield tool, Hit(
@@ -123,6 +127,18 @@ def _results(tool: ToolView) -> Iterator[str]:
     """The names of the fields of a result, at any depth."""
     for path, _ in walk(as_schema(tool.raw.get("outputSchema")), ()):
         yield from (name for keyword, name in named_steps(path) if keyword == "properties")
+
+
+_RETURNS: Final = re.compile(r"\n[ \t]*(?:Returns?|Response|Output|Result)s?:[ \t]*\n", re.IGNORECASE)
+_RETURNED: Final = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?[`'\"]?([A-Za-z]\w{0,60})[`'\"]?(?: \([^()\n]{0,60}\))?:", re.MULTILINE
+)
+
+
+def _told_results(tool: ToolView) -> list[str]:
+    """The names of the fields that a text lists under `Returns:`."""
+    _, *behind = _RETURNS.split(tool.description[:MOST_TEXT], maxsplit=1)
+    return _RETURNED.findall(behind[0]) if behind else []
 
 
 def _is_heading(name: str, own: Sequence[str]) -> bool:
@@ -185,7 +201,7 @@ def _is_part(name: str, text: str) -> bool:
 
 
 _OF_RESULT: Final = re.compile(
-    r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|"
+    r"\b(?:return(?:s|ed)?|computes?|calculates?|results?|responses?|outputs?|answers?|repl(?:y|ies)|previous|prior|received|obtained|"
     r"comes? from|taken from|from the|scopes?|permissions?|privileges?|roles?|extensions?|plugins?|packages?|modules?|"
     r"install\w*|settings?|env|environment|config\w*|server|headers?|fields?|columns?|propert(?:y|ies)|keys?|blocks?|"
     r"objects?|entity|entities|attributes?|flags?|internal(?:ly)?|present|instead of|"
@@ -236,13 +252,16 @@ _FIELD = (
     r"(?:ids?|time|date|at|by|on|name|type|status|count|term|price|text|url|key|token|number|size|mode|only|in|out|to|"
     r"from|value|code|path|day|range|index|level|period)\b"
 )
-_VERBED = (
-    r"(?:(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
+_MAKES = (
+    r"(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
     r"prepare|cancel|submit|upload|download|generate|send|make|verify|publish|approve|reject|register|refresh)"
-    rf"(?!_{_FIELD}(?!_)){_SNAKE_OR_CAMEL}|"
+)
+_VERBED = (
+    rf"(?:{_MAKES}(?!_{_FIELD}(?!_)){_SNAKE_OR_CAMEL}|"
     r"(?:query|read|open|start|check|show|book|hold|run|pay|refund|close|lock|unlock|reserve|confirm|charge|view|export|"
     r"import|sync|stop|save|load|move|copy|convert|assign|transfer|inspect|browse|select|retry|restart|deploy|execute|"
-    rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b(?![(/.=+-]\w|\(|=)"
+    rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b"
+    rf"(?![(.=+-]\w|/(?!{_MAKES}_)\w|\(|=)"
 )
 """The name of a tool by its verb. Some verbs are nouns as well: `start_time` is a field."""
 _USES: Final = re.compile(
@@ -255,8 +274,10 @@ _USES: Final = re.compile(
 _NAMES: Final = re.compile(
     r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|"
     r"(?<!supported )(?<!provided )by|through|see|"
-    rf"see also|after|before|than|output of|results? of)\s+(?:the\s+)?({_VERBED})"
-    rf"|\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
+    r"see also|after|before|than|output of|results? of|(?:to |for )?use(?:d)? (?:it )?(?:in|with|by|for)|"
+    rf"(?:needed|required|expected|accepted) by|(?:pass|feed|hand)(?:ed)? (?:it |this |them )?(?:on )?(?:to|into))\s+"
+    rf"(?:the\s+)?({_VERBED})"
+    rf"|(?<!\.)\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
     r"has been called|must be called)\b"
     r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
 )

@@ -28,7 +28,8 @@ _BETWEEN: Final = re.compile(
     rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
     rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give|threshold|score|confidence|probability|ratio) "
     rf"{_NUMBER}"
-    rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
+    rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|"
+    rf"\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
     rf"\bvalid [a-z]+ are {_NUMBER} (?:to|through|-|–) {_NUMBER}|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s)|,? so that\b)",
@@ -41,7 +42,8 @@ _UPPER: Final = re.compile(
     rf"(?:\bmax(?:imum|\.)?(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
     rf"characters)|"
     rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
-    r"\b(?:highest|largest|greatest)(?: value| number)?(?: allowed| possible)? is|"
+    r"\b(?:highest|largest|greatest|longest)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
+    r"(?<!default )(?<!rate )\b(?:limit|cap|ceiling) is|"
     r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bless than or equal to|<=|≤)"
     rf"\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))|"
     rf"\b(?:values?|numbers?|anything) (?:{_MORE}|above|over|beyond) {_NUMBER} (?:is|are) (?:refused|rejected|invalid|"
@@ -49,13 +51,16 @@ _UPPER: Final = re.compile(
     re.IGNORECASE,
 )
 _UPPER_BEHIND: Final = re.compile(
-    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at most|or fewer|or less|maximum|max|is (?:maximum|max|limit|highest))"
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at (?:the )?(?:very )?most|or fewer|or less|maximum|max|"
+    rf"is (?:the )?(?:most|maximum|max|limit|highest|"
+    r"largest|longest)(?: (?:you|it|we|that|allowed|possible)\b[^.;,\n]{0,20})?)"
     r"\s*(?:[.,;)]|$))",
     re.IGNORECASE,
 )
 """`200 characters at most`"""
 _LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bno less than|"
+    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
+    r"\b(?:shortest|smallest|lowest|least)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}",
     re.IGNORECASE,
@@ -72,14 +77,28 @@ _UNIT_WORD: Final = re.compile(
 )
 
 
-_WORDS_TEXT = "zero one two three four five six seven eight nine ten"
-_DIGITS: Final = {word: str(number) for number, word in enumerate(_WORDS_TEXT.split())}
+_WORDS_TEXT = "zero one two three four five six seven eight nine ten eleven twelve"
+_TENS_TEXT = "ten twenty thirty forty fifty sixty seventy eighty ninety"
+_DIGITS: Final = {word: number for number, word in enumerate(_WORDS_TEXT.split())} | {
+    word: 10 * number for number, word in enumerate(_TENS_TEXT.split(), 1)
+}
 _ANY_WORD = "|".join(_DIGITS)
-_BETWEEN_WORDS: Final = re.compile(
-    rf"\b({_ANY_WORD}|\d+) (?:to|through|thru|up to|and) ({_ANY_WORD}|\d+)\b", re.IGNORECASE
+_SPELT: Final = re.compile(
+    rf"\b({_ANY_WORD})(?:[ -](hundred|thousand))?\b(?! (?:of(?! them| these)|for|or|by|at a|is|"
+    rf"more)\b(?! (?:fewer|less|more)\b)|-)",
+    re.IGNORECASE,
 )
+"""`five hundred`, and not `one of`"""
+_SCALED: Final = re.compile(
+    r"\b(\d{1,4}) (?:is|being|means) (?:worst|lowest|least|bad|none|off|empty|minimum|poor|easiest|mildest)(?:,|"
+    r" and|,? to) "
+    r"(\d{1,4}) (?:is |being |means )?(?:best|highest|most|good|full|on|maximum|excellent|hardest|worst)\b",
+    re.IGNORECASE,
+)
+"""`0 is worst and 10 is best`"""
 _MEANING: Final = re.compile(r"(?<=\d)\s?\((?![^()]*\d)[^()\n]{1,60}\)(?=\s?(?:to|and|through|up to|-|–|\.\.|[.,;]|$))")
 """`0 (off) to 100 (full)`: what a number means."""
+_SAID: Final = re.compile(rf"(?<=\d)\s?\((?:{_ANY_WORD})\b[^()\n\d]{{0,40}}\)(?=\s?(?:to|and)\b)", re.IGNORECASE)
 _LEGEND: Final = re.compile(
     r"(?<![\w.])(\d{1,6})\s?=\s?[A-Za-z][\w -]{1,30}?(…|\.\.\.|\.\.|,|;| to| and|[ -]{2,3})\s*"
     r"(\d{1,6})\s?=\s?(?=[A-Za-z])"
@@ -95,11 +114,12 @@ _STANDS_FOR: Final = re.compile(r"(?<![\w.])-?\d{1,3}\s?(?:=|means|for)\s?(?:up 
 def _flat(text: str) -> str:
     """A text in which ranges are written one way: without marks and articles, in digits, and without what a number
     means."""
-    text = _STANDS_FOR.sub(" ", _MEANING.sub("", bare(text)).replace("up to and including", "up to"))
+    text = _SCALED.sub(r"from \1 to \2", _SPELT.sub(_in_digits, _SAID.sub("", bare(text))))
+    text = _STANDS_FOR.sub(" ", _MEANING.sub("", text).replace("up to and including", "up to"))
     text = _IS_INSIDE.sub(r"from \1 to \2", text)
     if len(_EXPLAINED.findall(text)) == 2 and "offset" not in text.lower():
         text = _LEGEND.sub(_from_legend, text)
-    return _BETWEEN_WORDS.sub(_in_digits, text)
+    return text
 
 
 def _from_legend(found: re.Match[str]) -> str:
@@ -115,17 +135,21 @@ _LEAST_SPAN, _LEAST_LISTED = 2, 8
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    low, high = (_DIGITS.get(found[at].lower(), found[at]) for at in (1, 2))
-    joins = "and" if " and " in found[0].lower() else "to"
-    return f"{low} {joins} {high}"
+    times = {"hundred": 100, "thousand": 1_000}.get((found[2] or "").lower(), 1)
+    return str(_DIGITS[found[1].lower()] * times)
 
 
 _OF_ITEM: Final = re.compile(r"[`'\"]\w{1,40}[`'\"] \(\d+\s?(?:-|–|to)\s?\d+\)")
 """`each with a 'rating' (1-10)`"""
 
 
+_AN_EXAMPLE: Final = re.compile(r"\((?:e\.?g\b|for example\b|for instance\b|such as\b)[^()]{0,200}\)", re.IGNORECASE)
+"""`(e.g., 300 for speeds >= 300 km/h)`: one of the values, and what it does."""
+
+
 def find_range(argument: Argument, text: str) -> Iterator[Hit]:
     text = _flat(_OF_ITEM.sub(" ", text) if argument.kind == "array" else text)
+    text = _AN_EXAMPLE.sub(" ", text)
     low, high, positive = _told_bounds(argument, text)
     if low is None and high is None and not positive:
         return
@@ -363,7 +387,7 @@ def _counts(kind: str, text: str, found: re.Match[str]) -> bool:
         return False  # `up to 20 results per page`, `14 characters without the prefix`
     if kind == "string":
         return word.startswith(("char", "letter"))
-    if kind == "array" and not word and re.match(r"\s*(?:[.,;)]|$)", text[found.end() :]):
+    if kind == "array" and not word and re.match(r"\s*(?:[.,;)]|$|at (?:very )?most\b|maximum\b)", text[found.end() :]):
         return found.end() < _EARLY and "each" not in text[: found.end()]  # `Tags, at most 5.`
     if kind == "array":
         return bool(word) and not word.startswith(("char", "letter", "word", "byte")) and len(word) > 2
@@ -420,8 +444,49 @@ def _differs(told: float, given: float, schema: dict[str, Any], names: tuple[str
 
 # ── units ──
 
-_NEEDS_UNIT: Final = word_set("timeout duration delay interval ttl wait lifetime distance radius")
+_NEEDS_UNIT: Final = word_set(
+    "timeout duration delay interval ttl wait lifetime distance radius cooldown retention backoff debounce"
+)
 _LENGTHS: Final = word_set("distance radius")
+_MEASURES: Final = {
+    **dict.fromkeys(("weight", "mass", "payload", "cargo"), "kilograms"),
+    **dict.fromkeys(("dose", "dosage"), "milligrams"),
+    **dict.fromkeys(("fluid", "liquid", "water", "intake", "volume", "fuel", "rainfall"), "litres"),
+    **dict.fromkeys(("temperature", "setpoint"), "degrees Celsius"),
+    **dict.fromkeys(
+        ("height", "width", "length", "depth", "thickness", "diameter", "girth", "perimeter"), "centimetres"
+    ),
+    **dict.fromkeys(("altitude", "elevation"), "metres"),
+    **dict.fromkeys(("mileage", "odometer"), "kilometres"),
+    **dict.fromkeys(("pressure",), "bar"),
+    **dict.fromkeys(("speed", "velocity"), "km/h"),
+    **dict.fromkeys(("area",), "square metres"),
+    **dict.fromkeys(("flow", "throughput"), "litres per minute"),
+}
+"""What is measured in one of several units, and one of them."""
+_PHYSICAL: Final = re.compile(
+    r"\b(?:weights?|mass|dose|dosage|mileage|odometer|height|temperature|altitude) (?:of|at|for|to) (?:the |"
+    r"an? |this |each |its )?"
+    r"(?:\w+ )?(?:pets?|animals?|patients?|persons?|people|child(?:ren)?|bab(?:y|ies)|parcels?|packages?|"
+    r"shipments?|cargo|loads?|"
+    r"baggage|luggage|goods|bod(?:y|ies)|horses?|dogs?|cats?|crates?|pallets?|trucks?|vehicles?|cars?|drugs?|"
+    r"medicines?|"
+    r"drones?|rooms?|ovens?|fridges?|freezers?|water|ovens?|boxe?s?|articles?|athletes?|players?|letters?)\b",
+    re.IGNORECASE,
+)
+"""A thing that is weighed or measured, and no node of a graph."""
+_ABSTRACT: Final = re.compile(
+    r"\b(?:fonts?|scores?|search|rank\w*|graphs?|edges?|traffic|trad(?:e|es|ing)|sales|orders|nodes?|vectors?|models?|sampling|llm|portfolios?|goals?|"
+    r"charts?|plots?|"
+    r"images?|pictures?|videos?|screens?|windows?|pixels?|canvas|pages?|slides?|audio|sounds?|speakers?|music|"
+    r"text|strings?|characters?|"
+    r"tree|recurs\w*|crawl\w*|queue|list|arrays?|password|playback|voice|speech|animation|circles?|triangles?|"
+    r"rectangles?|"
+    r"spheres?|cylinders?|cones?|polygons?|shapes?|geometr\w*|unit system|metric|imperial|normali[sz]ed|"
+    r"relative|factor|multiplier)\b",
+    re.IGNORECASE,
+)
+"""What has measures without a unit, or in one that everybody knows."""
 _MOMENTS: Final = word_set("position time start end offset at from to seek")
 _RECORDING: Final = re.compile(
     r"\b(?:video|audio|clip|recording|track|film|movie|song|podcast|footage|playback)s?\b", re.IGNORECASE
@@ -435,6 +500,12 @@ _TOLD_UNIT: Final = re.compile(
     r"\b[kmgt]?i?b(?:ytes?)?\b|\bkm\b|\bmiles?\b|\bfeet\b|\bpx\b|\bpixels?\b|\bkg\b|\bgrams?\b|\bpounds?\b|"
     r"\blbs?\b|\bcelsius\b|\bfahrenheit\b|\bkelvin\b|\bdegrees?\b|"
     r"\bpercent\b|%|°|\b\d+ ?(?:s|ms|m|h|d)\b|\bticks?\b|\bframes?\b|\bbeats?\b|\bmph\b|\bkm/h\b|\bsampling\b|"
+    r"\b(?:milli|centi|deci|hecto)?lit(?:re|er)s?\b|\b[mcdh]?l\b|\bm[lgm]\b|\bcm\b|\bkms\b|\bmm ?Hg\b|"
+    r"\b[hk]?pa\b|\bbars?\b|\bpsi\b|\b(?:hecto|kilo|mega)?pascals?\b|\bmillibars?\b|\bnewtons?\b|\bkilograms?\b|"
+    r"\bounces?\b|\boz\b|\btons?\b|\btonnes?\b|\bgallons?\b|\bnights?\b|\bwatts?\b|\bk?w\b|\bvolts?\b|\bamps?\b|"
+    r"\b[kmg]?hz\b|\brpm\b|"
+    r"\bbpm\b|\binch(?:es)?\b|\byards?\b|\bacres?\b|\bhectares?\b|\bunits?\b|\bcups?\b|\bm²|\bm2\b|\bknots?\b|"
+    r"\bper \w+\b|"
     r"\bbetween 0|"
     r"\b0(?:\.0)?\s?(?:to|-|and)\s?[12]\b|\bcreativ|\brandomness|\brelative|\bscore|\bimportance",
     re.IGNORECASE,
@@ -450,8 +521,10 @@ _ON_IMAGE: Final = re.compile(r"image|picture|photo|pixel|canvas|screenshot|bitm
 _IN_GRID: Final = re.compile(r"\b(?:blocks?|tiles?|voxels?|cells?|minecraft|mobs?)\b", re.IGNORECASE)
 """A world that has a unit of its own."""
 _ON_EARTH: Final = re.compile(
-    r"\b(?:lat|lon|lng|latitude|longitude|coordinates?|locations?|places?|address|city|town|near|nearby|nearest|maps?|geo\w*|"
-    r"route|travel|trip|drive|walk|run|ride|fl(?:y|ight)|airports?|stations?|stores?|shops?|restaurants?|vehicles?|deliver\w*)\b",
+    r"\b(?:lat|lon|lng|latitude|longitude|coordinates?|locations?|places?|address|city|town|near|nearby|nearest|"
+    r"maps?|geo(?!metr)\w*|"
+    r"route|travel|trip|drive|walk|run|ride|fl(?:y|ight)|airports?|stations?|stores?|shops?|restaurants?|"
+    r"vehicles?|deliver\w*)\b",
     re.IGNORECASE,
 )
 """What a distance is measured in metres or miles of; one in a game or a graph has a unit of its own."""
@@ -463,10 +536,10 @@ _CONVENTION: Final = {
 """What a tool is about where everybody knows the unit: seconds of a DNS record, pixels of an image."""
 _FOREIGN: Final = re.compile(r"[^\W\d_a-z\u00aa-\u024f]", re.IGNORECASE)
 """Letters of a language whose words for units are not known here."""
-_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano")
+_PREFIXES: Final = word_set("kilo mega giga tera centi milli micro nano k")
 _UNITS_TEXT = """
     ms=ms,millis,millisecond,milliseconds s=s,sec,secs,second,seconds min=min,minute,minutes h=h,hour,hours d=day,days
-    B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes
+    B=byte,bytes kB=kb,kilobytes MB=mb,megabytes GB=gb,gigabytes KiB=kib,kibibytes MiB=mib,mebibytes GiB=gib,gibibytes
     m=m,meter,metre,meters,metres km=km,kilometer,kilometre,kilometers,kilometres mi=mile,miles ft=ft,foot,feet \
     cm=cm,centimeter,centimetre,centimeters,centimetres \
     mm=mm,millimeter,millimetre,millimeters,millimetres \
@@ -476,6 +549,15 @@ hectoliters,hectolitres gal=gal,gallon,gallons
     C=c,degc,celsius,centigrade F=f,degf,fahrenheit K=k,kelvin
     kg=kg,kilogram,kilograms g=g,gram,grams mg=mg,milligram,milligrams lb=lb,lbs,pound,pounds oz=oz,ounce,ounces
     cent=cents dollar=dollar,dollars,usd eur=eur,euro,euros
+    W=watt,watts kW=kw,kilowatt,kilowatts MW=mw,megawatt,megawatts GW=gw,gigawatt,gigawatts
+    Wh=wh kWh=kwh MWh=mwh
+    Hz=hz,hertz kHz=khz,kilohertz MHz=mhz,megahertz GHz=ghz,gigahertz
+    V=volt,volts mV=mv,millivolt,millivolts kV=kv,kilovolt,kilovolts
+    Pa=pascal,pascals hPa=hpa,hectopascal,hectopascals kPa=kpa,kilopascal,kilopascals bar=bar,bars mbar=mbar,millibar,\
+millibars psi=psi
+    bps=bps kbps=kbps Mbps=mbps Gbps=gbps
+    km/h=kmh,kph mph=mph kn=knots
+    deg=deg,degree,degrees rad=rad,radian,radians
     """
 _UNITS: Final = tuple(
     {word: unit for pair in line.split() for unit, words in (pair.split("="),) for word in words.split(",")}
@@ -489,7 +571,20 @@ def unit_of(word: str) -> str:
     return next((units[word] for units in _UNITS if word in units and len(word) > 1), "")
 
 
+_SECONDS: Final = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "day": 86400}
+
+
+def in_unit(number: float, word: str, other: str) -> float | None:
+    """A number of one unit in another one; `None` where they measure different things, or nobody knows the factor."""
+    unit = unit_of(word)
+    if unit == other:
+        return number
+    known = unit in _SECONDS and other in _SECONDS
+    return round(number * _SECONDS[unit] / _SECONDS[other], 6) if known else None
+
+
 _DEGREES: Final = re.compile(r"(?:°|\bdeg(?:rees?)?) ?([CF])\b")
+_WRITTEN: Final = re.compile(r"(?<![A-Za-z])[kMGTmh][WVHP][a-z]{0,2}\b")
 _GLOSS: Final = re.compile(r"(?<=\d) ?\((?:=|~|≈|about |i\.e\. )? ?\d[\d.,]{0,9} ?[a-zA-Z]{1,20}\)")
 """`600000 (10 min)`: the same in another unit."""
 _LEAST: Final = re.compile(r"\b(?:min(?:imum)?|minimal|least|shortest|lowest|smallest|lower)\b", re.IGNORECASE)
@@ -500,10 +595,11 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     words = words_of(argument.name)
     for units in _UNITS:
-        last = "".join(words[-2:]) if words[-2:-1] and words[-2] in _PREFIXES else "".join(words[-1:])
+        last = "".join(words[-2:]) if {*words[-2:-1]} & _PREFIXES else "".join(words[-1:])
         named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
         bare = _GLOSS.sub(" ", text)
-        spoken = (*words_of(bare), *(f"deg{one.lower()}" for one in _DEGREES.findall(bare)))
+        written = map(str.lower, _WRITTEN.findall(bare))  # `kWh` has two words in it
+        spoken = (*words_of(bare), *written, *(f"deg{one.lower()}" for one in _DEGREES.findall(bare)))
         told = {units[word] for word in spoken if word in units and len(word) > 1}
         if last == "min" and _LEAST.search(text):
             continue
@@ -515,6 +611,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
             )
             return
+    yield from _measured_without(argument, text, tool)
     if (
         words
         and (words[-1] in _NEEDS_UNIT or (words[-1] in _MOMENTS and _RECORDING.search(text)))
@@ -543,3 +640,32 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
                 argument.path,
                 certain=words[-1] not in _LENGTHS or _ON_EARTH.search(f"{spoken} {text}") is not None,
             )
+
+
+_WITH_UNITS = 2
+"""Siblings with a unit that show that the author gives units."""
+
+
+def _measured_without(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    """A weight or an amount without a unit, where the arguments beside it have theirs, or where a thing is named that
+    is weighed."""
+    words = words_of(argument.name)
+    told_last = words[-2:-1] if words[-1:] in (("rate",), ("amount",), ("intake",)) else words[-1:]
+    measure = next((_MEASURES[word] for word in (*told_last, *words[-1:]) if word in _MEASURES), "")
+    spelt = {*words, *words_of(text)}
+    known = any(map(is_unit, words)) or any(map(unit_of, spelt)) or not text or _FOREIGN.search(text)
+    if not measure or known or _TOLD_UNIT.search(f"{text} {' '.join(words)}"):
+        return
+    schema = argument.schema
+    spoken = f"{tool.name} {tool.description[:MOST_DESCRIPTION]} {text}".replace("_", " ")
+    others = " ".join(argument.siblings).lower()
+    if {"enum", "const"} & schema.keys() or "unit" in others or _ABSTRACT.search(spoken) or _COUNTED.search(text):
+        return
+    if _TOLD_UNIT.search(f"{tool.description[:MOST_DESCRIPTION]}") or (_bound(schema, ("maximum",)) or _FAR) <= 1:
+        return
+    around = argument.path[:-1]
+    numbers = [one for one in tool.arguments if one.path[:-1] == around and one.kind in ("integer", "number")]
+    told = sum(_TOLD_UNIT.search(f"{one.description} {' '.join(words_of(one.name))}") is not None for one in numbers)
+    if told >= _WITH_UNITS or (told and told == len(numbers) - 1) or _PHYSICAL.search(text):
+        advice = f"name the unit in the description, such as {measure}"
+        yield Hit("RC307", f"{quote_name(argument.name)} has no unit", advice, argument.path)

@@ -17,7 +17,7 @@ _SEPARATED: Final = re.compile(
     rf"(?<!not )(?<!no )\b{_SIGN}s?[- ](?:separated|delimited|divided|joined)\b|"
     rf"\b(?:separate[d]?|delimited|divided|split|joined|separate them) (?:by|with|using|through) (?:single )?"
     rf"(?:{_SIGN}s?\b|[,;|](?=\W|$))|"
-    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|"
+    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|\bcomma list\b|"
     rf"\b{_SIGN}s? to separate\b|\bone (?:name|id|item|value|url|address|tag|key|entry|path) (?:per|on each) line\b|"
     rf"\bno (?:blanks|spaces) (?:after|around) the {_SIGN}s\b",
     re.IGNORECASE,

@@ -1,27 +1,27 @@
-"""RC114, RC120, RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
+"""RC121, RC122: one thing under names that are made in two ways, in one tool or in two of a list."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, permutations
 from typing import Final
 
 from rightcall.gate.repair.words import is_word, joined, opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, join_names, quote_name, word_set
+from rightcall.lint.meaning import stem
 from rightcall.lint.polarity import find_doubled
 from rightcall.lint.samples import shown_texts
+from rightcall.lint.senses import find_forms, find_synonyms
+from rightcall.lint.styles import style_of
 
 _MOST_TOOLS = 400
 """Tools of one list that are compared each with each."""
 _MOST_SIBLINGS = 80
 _MOST_NAMES = 800
 """Names of arguments that are compared each with each."""
-KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""A name that all providers take for an argument."""
-
 # ── the two sides of one thing, in one tool ──
 
 _SIDES_TEXT = (
@@ -75,7 +75,8 @@ _STOPS: Final = word_set("ends end destination target arrival arrives receiver r
 
 
 def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
-    """`station_a` and `station_b`, of which only the texts say where something begins and ends."""
+    """`station_a` and `station_b`, of which only the texts say where something begins and ends; `limit1` and `limit2`,
+    of which they tell two things."""
     for one, other in combinations(group, 2):
         mine, theirs = words_of(one.name), words_of(other.name)
         if mine[:-1] != theirs[:-1] or len(mine) < 2 or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
@@ -86,6 +87,33 @@ def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
                 "RC112", f"{quote_name(one.name)} and {quote_name(other.name)} do not say which is the beginning",
                 "name the sides, such as `from` and `to`", other.path,
             )  # fmt: skip
+        elif _are_two_things(mine, one.description, other.description):
+            yield Hit(
+                "RC112", f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone: their texts "
+                "tell two things", "name each by what its text tells", other.path,
+            )  # fmt: skip
+
+
+_LEAST_OWN = 2
+_COUNTED_UP: Final = word_set(
+    "first second third 1st 2nd 1 2 a b one two other another both either each additional next alternative same "
+    "primary secondary main"
+)
+_TAKEN: Final = word_set("address line street phone email mail city lat lon lng latitude longitude coord point param")
+"""What has more lines of its own kind, or stands in a plane."""
+
+
+def _are_two_things(name: Sequence[str], one: str, other: str) -> bool:
+    """Whether each of two texts has words of its own, most of its words, and none that counts them up."""
+    if not (_TAKEN | _IDS).isdisjoint(name) or len(name[0]) < _SHORT or not {"1", "2"}.isdisjoint(name[:-1]):
+        return False
+    mine, theirs = ({stem(word) for word in words_of(text[:200]) if word not in _LITTLE} for text in (one, other))
+    counted = not _COUNTED_UP.isdisjoint(words_of(f"{one[:200]} {other[:200]}"))
+    apart = min(len(mine - theirs), len(theirs - mine))
+    return not counted and apart >= max(_LEAST_OWN, len(mine & theirs))
+
+
+_LITTLE: Final = word_set("the a an of for in on at by with from is are be as that which its it this and to then or")
 
 
 def _beside_id(group: Sequence[Argument]) -> Iterator[Hit]:
@@ -144,41 +172,8 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     yield from _left_out(tools[:_MOST_TOOLS], told)
     yield from _limits(tools[:_MOST_TOOLS], told)
     yield from _shown_alike(tools[:_MOST_TOOLS], told)
-    yield from _change_alike(tools[:_MOST_TOOLS])
-
-
-_CHANGES: Final = word_set("move update change set modify edit adjust switch transition advance put alter amend shift")
-_TELLS: Final = 3
-"""Words of the first sentence, beside the verb, that two tools must share."""
-
-
-def _change_alike(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """`move_guest` and `update_guest_room`: two that change, with the same arguments, of which one is a choice, and
-    each text has the words of the other's name."""
-    families: dict[str, list[ToolView]] = {}
-    for tool in tools:
-        chosen = any(one.schema.get("enum") for one in tool.top)
-        if chosen and len(tool.top) > 1 and words_of(tool.name)[:1] and words_of(tool.name)[0] in _CHANGES:
-            form = sorted((one.name, one.kind, str(one.schema.get("enum"))) for one in tool.top)
-            families.setdefault(str(form), []).append(tool)
-    for family in families.values():
-        for one, other in combinations(family[:_MOST_SIBLINGS], 2):
-            mine, theirs = (({*words_of(side.name)[1:]}, _first_words(side)) for side in (one, other))
-            shared = mine[1] & theirs[1]
-            covers = mine[0] <= theirs[1] and theirs[0] <= mine[1] and mine[0] != theirs[0]
-            if covers and len(shared) >= _TELLS and 2 * len(shared) > min(len(mine[1]), len(theirs[1])):
-                yield other, Hit(
-                    "RC101", f"{quote_name(other.name)} and {quote_name(one.name)} take the same and change the same",
-                    "merge the two, or say in both texts which to use when", other.at("name"),
-                )  # fmt: skip
-
-
-def _first_words(tool: ToolView) -> set[str]:
-    sentence = re.split(r"[.;\n]", tool.description[:300].strip())[0]
-    return {singular(word) for word in words_of(sentence) if word not in _SMALL | _LINKS}
-
-
-_LINKS: Final = word_set("to in of on from into with by and or another other one its their at as")
+    yield from find_forms(tools[:_MOST_TOOLS])
+    yield from find_synonyms(tools[:_MOST_TOOLS], told)
 
 
 def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -186,9 +181,14 @@ def _told_in_one_way(users: dict[tuple[str, str], list[_Told]]) -> Iterator[tupl
     for left, right in combinations([*users][:_MOST_NAMES], 2):
         if left[1] == right[1] and _may_be_one(left[0], right[0]):
             usual, rare = sorted(
-                (left, right), key=lambda key: (-len(users[key]), key[0] in _BARE, -styles[style_of(key[0])])
+                (left, right),
+                key=lambda key: (-len(users[key]), key[0] in _BARE, _is_shortened(key[0]), -styles[style_of(key[0])]),
             )
             yield from _called_otherwise(rare[0], users[rare], usual[0], users[usual])
+
+
+def _is_shortened(name: str) -> bool:
+    return any(word in _FULL for word in words_of(name))
 
 
 def _described_alike(texts: _Texts, uses: Counter[str]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -346,7 +346,7 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
         for one in tool.top:
             names = [name for name in shorts.get((one.name.lower(), one.kind), ()) if name != one.name]
             names = names or _of_owner(one, uses)
-            same = [] if names else _of_pattern(one, uses)
+            same = [] if names else _of_pattern(one, uses) or _of_noun(one, uses)
             names = names or same
             if not names or one.name in told or not own.isdisjoint(names) or (not same and _is_other(one)):
                 continue
@@ -381,6 +381,34 @@ def _of_pattern(one: Argument, uses: dict[tuple[str, str], list[ToolView]]) -> l
         if any(other.name == name and other.schema.get("pattern") == pattern for tool in tools for other in tool.top)
     ]  # fmt: skip
     return names if len(names) == 1 else []
+
+
+def _of_noun(one: Argument, uses: dict[tuple[str, str], list[ToolView]]) -> list[str]:
+    """The one name that other tools have for the number of what the text begins with, where it never says what the name
+    does: `group_id`, `The class that has the lesson`."""
+    (*mine, number), told = words_of(one.name) or ("",), {*map(singular, words_of(one.description))}
+    if number not in _NUMBERS | _REFERS or not mine or not told.isdisjoint(map(singular, mine)):
+        return []
+    names = [
+        name for (name, kind), tools in uses.items()
+        if kind == one.kind and len(tools) >= _USUAL and (noun := words_of(name)[0]) in told and noun not in mine
+        and not any(_is_role(word, noun) for word in mine) and _leads(noun, one)
+        and any(other.name == name and _one_form(one, other) for tool in tools for other in tool.top)
+    ]  # fmt: skip
+    return names if len(names) == 1 else []
+
+
+def _is_role(word: str, noun: str) -> bool:
+    """Whether a word may say which one of several is meant, not what it is: the `owner` of a project is a user."""
+    if word in _ROLES:
+        return True
+    acts = noun in _PEOPLE or word.endswith(("er", "or", "ee"))
+    return acts and not _are_twins(word, noun)
+
+
+def _leads(noun: str, side: Argument) -> bool:
+    leads = re.compile(_LEADS.format(re.escape(noun)), re.IGNORECASE)
+    return leads.match(side.description[:120]) is not None
 
 
 _SPECIFIC_PATTERN = 8
@@ -475,10 +503,9 @@ def _one_noun(one: Argument, other: Argument) -> bool:
     if number not in _NUMBERS | _REFERS or kind not in _NUMBERS | _REFERS or len(mine) != 1 or len(theirs) != 1:
         return False
     noun = theirs[0]
-    if mine[0] != noun and (mine[0] in _ROLES or (noun in _PEOPLE and not same_meaning(mine[0], noun))):
+    if mine[0] != noun and (mine[0] in _ROLES or (noun in _PEOPLE and not _are_twins(mine[0], noun))):
         return False
-    leads = re.compile(_LEADS.format(re.escape(noun)), re.IGNORECASE)
-    return all(leads.match(side.description[:120]) for side in (one, other))
+    return all(_leads(noun, side) for side in (one, other))
 
 
 _REFERS: Final = word_set("ref reference num nr identifier")
@@ -504,17 +531,26 @@ _COUNTED_ITSELF: Final = word_set(
 def _mean_the_same(mine: frozenset[str], theirs: frozenset[str]) -> bool:
     """Each word of the one that is no kind of value has one in the other that means the same."""
     left, right = ({_FULL.get(word, word) for word in words - _KINDS} for words in (mine, theirs))
-    return bool(left) and all(
-        any(one == other or same_meaning(one, other) or {one, other} in _TWINS for other in right) for one in left
-    )
+    return bool(left) and all(any(one == other or _are_twins(one, other) for other in right) for one in left)
 
 
-_TWINS: Final = [{*pair.split("/")} for pair in ["customer/client", "supplier/vendor", "employee/staff", "car/vehicle"]]
+def _are_twins(one: str, other: str) -> bool:
+    return same_meaning(one, other) or any({one, other} <= group for group in _TWINS)
+
+
+_TWINS_TEXT = (
+    "customer client|supplier vendor|employee staff worker personnel|car vehicle|patron borrower|lawyer attorney"
+)
+_TWINS: Final = [word_set(line) for line in _TWINS_TEXT.split("|")]
 _IDS: Final = word_set("id uid uuid guid gid")
 _SMALL: Final = word_set("the a an of for this unique new existing given")
 _KINDS: Final = word_set("id ids number no code key name")
 
 
+_OF_KIND: Final = word_set(
+    "path id name file folder directory date time day text url code key number address email type"
+)
+"""Last words that say no more than the kind of a value: `source_path`, where another tool has a `src`."""
 _DOES: Final = word_set("add remove set unset include exclude delete new old")
 """`add_labels` says what is done with the labels."""
 
@@ -531,7 +567,10 @@ def _may_be_one(left: str, right: str) -> bool:
     if {left, right} <= _OF_FILES:
         return True
     longer, shorter = (mine, theirs) if len(mine) > len(theirs) else (theirs, mine)
-    return len(longer) == len(shorter) + 1 and longer[1:] == shorter and longer[0] not in _DOES
+    if len(longer) != len(shorter) + 1:
+        return False
+    whole, part = [*map(_full, longer)], [*map(_full, shorter)]
+    return (longer[1:] == shorter and longer[0] not in _DOES) or (whole[:-1] == part and whole[-1] in _OF_KIND)
 
 
 def _is_short_for(left: str, right: str) -> bool:
@@ -559,109 +598,8 @@ def _full(word: str) -> str:
 
 def _say_the_same(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
     """The same words, but for one verb: `File to read, below the root` and `File to write, below the root`."""
-    if words == others:
+    if words == others or (len(words) > _TELLING_LONG and sorted(words) == sorted(others)):
         return True
     apart = [at for at, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]]
     alike = len(words) == len(others) >= _TELLING + 2 and len(apart) == 1
     return alike and words[apart[0] - 1 : apart[0]] == ("to",)
-
-
-# ── two styles in one tool ──
-
-_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+")
-_SNAKE: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
-
-
-_OPERATOR: Final = re.compile(
-    r"(?<=[a-zA-Z])_(?:in|not|not_in|eq|ne|gte?|lte?|greater|lesser|like|i?contains|i?exact|starts_?with|ends_?with|"
-    r"between)$"
-)
-"""`startDate_greater`: an operator behind the name of a field. `check_in` is a name, where no other has one."""
-
-
-def _in_style(tool: ToolView, style: re.Pattern[str]) -> list[Argument]:
-    fields = {one.name: _OPERATOR.sub("", one.name) for one in tool.top}
-    filters = any(_CAMEL.fullmatch(field) and field != name for name, field in fields.items())
-    return [one for one in tool.top if style.fullmatch(fields[one.name] if filters else one.name)]
-
-
-_SEVERAL = 3
-"""Tools from which on a name, or a mix of styles, is that of the service behind: what it fixes, nobody renames here."""
-
-
-def find_mixed(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, Hit, list[Argument]]]:
-    """`userId` beside `user_name` in one tool, with the arguments to rename: into the style of the whole list, where it
-    has one."""
-    camels = sum(len(_in_style(tool, _CAMEL)) for tool in tools)
-    snakes = sum(len(_in_style(tool, _SNAKE)) for tool in tools)
-    uses = Counter(one.name for tool in tools for one in tool.top)
-    mixed = sum(bool(_in_style(tool, _CAMEL) and _in_style(tool, _SNAKE)) for tool in tools)
-    for tool in tools:
-        camel, snake = _in_style(tool, _CAMEL), _in_style(tool, _SNAKE)
-        if camel and snake:
-            wins = camels > snakes if camels != snakes else len(camel) > len(snake)
-            few, many = (snake, camel) if wins else (camel, snake)
-            own = {one.name for one in tool.top}
-            few = [one for one in few if _styled(one.name, wins) not in own]  # else RC111 tells of both
-            if not few:
-                continue
-            names = f"{join_names(one.name for one in few)} beside {join_names(one.name for one in many)}"
-            style = "camelCase" if wins else "snake_case"
-            remedy = f"write all arguments in {style}: {join_names(_styled(one.name, wins) for one in few)}"
-            usual = mixed >= _SEVERAL or any(uses[one.name] >= _SEVERAL for one in few)
-            yield tool, Hit("RC120", names, remedy, few[0].path, certain=not usual), few
-
-
-def _styled(name: str, camel: bool) -> str:
-    words = words_of(name)
-    return "".join((words[0], *(word.title() for word in words[1:]))) if camel else "_".join(words)
-
-
-def find_spellings(
-    tools: Sequence[ToolView], told: Collection[tuple[int, str]]
-) -> Iterator[tuple[ToolView | None, Hit]]:
-    """The same words, written in two ways, in different tools; `told` has those that RC120 wants renamed already."""
-    found: dict[str, dict[str, list[ToolView]]] = {}
-    for tool in tools:
-        for argument in tool.top:
-            name = argument.name
-            if (tool.number, name) not in told and KEY.fullmatch(name) and (
-                len(words_of(name)) > 1 or name.lower() != name
-            ):  # fmt: skip
-                found.setdefault(joined(name), {}).setdefault(name, []).append(tool)
-    for spellings in found.values():
-        if len(spellings) < 2:
-            continue
-        ranked = sorted(spellings.items(), key=lambda item: -len(item[1]))
-        usual, rest = ranked[0], ranked[1:]
-        for name, users in rest:
-            if users == [users[0]] and users[0] in usual[1]:
-                continue  # both in one tool, which RC111 tells
-            if any((tool.number, usual[0]) in told for tool in tools):
-                continue  # the usual spelling is one that RC120 wants renamed elsewhere
-            yield users[0], Hit(
-                "RC114",
-                f"the argument is {quote_name(name)} here and {quote_name(usual[0])} in "
-                f"{join_names(tool.name for tool in usual[1])}",
-                f"call it {quote_name(usual[0])} in {join_names(tool.name for tool in users)} too",
-                (*users[0].schema_path, "properties", name),
-                certain=style_of(name) == style_of(usual[0]) or not any(_is_even(tool, name) for tool in users),
-            )  # fmt: skip
-
-
-def _is_even(tool: ToolView, name: str) -> bool:
-    """Whether the tool writes its other arguments in the style of this one, so that another would stand out."""
-    styles = [style_of(one.name) for one in tool.top if one.name != name and style_of(one.name)]
-    return {*styles} == {style_of(name)}
-
-
-def style_of(name: str) -> str:
-    if len(words_of(name)) < 2:
-        return ""
-    if "_" in name and "-" not in name:
-        return "snake_case"
-    if "-" in name and "_" not in name:
-        return "kebab-case"
-    if not name.isalnum() or not re.search(r"[a-z][A-Z]", name):
-        return ""
-    return "PascalCase" if name[0].isupper() else "camelCase"

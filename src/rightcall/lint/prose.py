@@ -16,7 +16,8 @@ from rightcall.base.text import render_json
 from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.addresses import find_address
-from rightcall.lint.choices import MOST_TEXT, QUOTED, choices_in
+from rightcall.lint.alternatives import alternatives_in
+from rightcall.lint.choices import MOST_TEXT, QUOTED
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.enums import (
     IS_SEVERAL,
@@ -30,9 +31,9 @@ from rightcall.lint.enums import (
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
 from rightcall.lint.forms import IS_CASE, find_form
-from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_told_bound, find_unit, unit_of
+from rightcall.lint.numbers import MOST_DESCRIPTION, find_range, find_told_bound, find_unit, in_unit, unit_of
 from rightcall.lint.packed import find_packed
-from rightcall.lint.shown import find_shown
+from rightcall.lint.shown import find_shown, find_shown_call, find_shown_parts
 
 # ── one argument ──
 
@@ -40,6 +41,7 @@ from rightcall.lint.shown import find_shown
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _told_of(tool)
     yield from choices_of(tool)
+    yield from find_shown_call(tool)
     told = dict(documented(tool))
     for argument in tool.arguments:
         text = argument.description or (told.get(argument.name, "") if argument.depth == 0 else "")
@@ -76,14 +78,17 @@ def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         yield from forms
         yield from find_range(argument, text)
         yield from find_shown(argument, text)
-        yield from _default(argument, text, tool)
+        yield from find_shown_parts(argument, text, tool)
+        defaults = [*_default(argument, text, tool)] or [*_default_bounds(argument, text)]
+        yield from defaults
         yield from _type(argument, text, tool)
-        yield from _required(argument, _head(text), tool)
+        told = any(hit.rule == "RC308" for hit in defaults)
+        yield from () if told else _required(argument, _head(text), tool)
         yield from () if forms else find_address(argument, tool)
         inner = argument.item.get("description") if argument.kind == "array" and not chosen else None
         yield from find_choices(argument, inner[:MOST_TEXT], tool) if isinstance(inner, str) else ()
     yield from find_unit(argument, text, tool)
-    yield from _default_beside(argument, tool)
+    yield from _default_beside(argument, text, tool)
     yield from find_told_bound(argument, tool) if argument in tool.top else ()
     if argument.required and "default" in argument.part and not tool.is_strict:
         yield Hit(
@@ -118,6 +123,7 @@ _NUMBER_WORDS: Final = {word: number for number, word in enumerate(_COUNTED_WORD
     "fifty": 50,
 }
 _STATES: Final = {"on": True, "enabled": True, "yes": True, "off": False, "disabled": False, "no": False}
+_LEFT_OUT = r"(?:omitted|left (?:out|empty|blank|off)|not (?:given|specified|provided|supplied|passed))"
 _VALUE = rf"({QUOTED}|-?\d[\d,]*(?:\.\d+)?|true|false|{'|'.join((*_NUMBER_WORDS, *_STATES))})"
 _VALUE_OR_WORD = _VALUE.removesuffix(")") + r"|[a-z][\w-]{1,30})"
 _NOT_GIVEN = (
@@ -126,7 +132,7 @@ _NOT_GIVEN = (
 )
 _DEFAULT_TOO: Final = re.compile(
     rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? (?:the )?(?:(?!not\b|no\b)[a-z]+ )?{_VALUE}(?: [a-z]+){{0,2}} "
-    r"(?:is|are|will be) (?:[a-z]+ed|taken|read|shown|sent|chosen)\b|"
+    r"(?:is|are|will be) (?:[a-z]+ed\b|[a-z]+(?=\s*(?:[.,;)]|$)))|"
     rf"(?<![\w.,-]){_VALUE_OR_WORD}(?: [a-z]+)?,? (?:by default|unless (?:it is |another is )?"
     rf"(?:given|specified|set|provided|stated|otherwise)(?: otherwise| specified)?\b|"
     rf"(?:if|when) (?:none is given|nothing is given|{_NOT_GIVEN})|is the default|"
@@ -144,10 +150,15 @@ _OF_SETTING: Final = re.compile(
 """What a default is of, where not of the argument: `the folder in DATA_DIR, or ~/data if not set`."""
 
 
+_NOT_SURE: Final = re.compile(r"\b(?:often|usually|typically|normally|mostly|commonly) $", re.IGNORECASE)
+
+
 def default_in(text: str, argument: Argument) -> Any:
     """The default that a text tells, as a value of the argument's type; `NO_DEFAULT` where it tells none."""
     found = _DEFAULT.search(text[:MOST_TEXT]) or _DEFAULT_TOO.search(text[:MOST_TEXT])
     if found is None or _OF_SETTING.search(re.split(r"\.\s|\n", text[: found.start()])[-1]):
+        return NO_DEFAULT
+    if _NOT_SURE.search(text[max(0, found.start() - 20) : found.start()]):
         return NO_DEFAULT
     word, kind = next(one for one in found.groups() if one), argument.kind
     quoted = word[0] in "'\"`"
@@ -216,30 +227,81 @@ def _default(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         yield _other_default(argument, given, told)
 
 
+_UNBOUNDED: Final = (
+    r"(?:(?:there is |it is |it's )?(?:unlimited|unbounded|(?:has |with )?no (?:limit|maximum|upper limit|cap)|"
+    r"without (?:a |any )?limit)|never expires)"
+)
+_NO_LIMIT: Final = re.compile(
+    rf"(?:^|[.;,(]\s*|\bor ){_UNBOUNDED},? (?:if|when|unless|by default)(?: it is| this is)?"
+    rf"(?: {_NOT_GIVEN}| given| set|(?<=default))\b|"
+    rf"\b(?:if|when) (?:it is |this is )?{_NOT_GIVEN},? {_UNBOUNDED}|"
+    r"\bdefaults? (?:to |is )?:?\s?(?:unlimited|no limit|unbounded|infinite)\b|"
+    r"\b(?:omit|leave (?:it |this )?(?:out|empty|blank)) for (?:unlimited|no limit|no maximum)\b",
+    re.IGNORECASE,
+)
+"""`Unlimited when left out`"""
+_FAR = 10_000
+"""A default from which on it is as good as no limit."""
+
+
+def _default_bounds(argument: Argument, text: str) -> Iterator[Hit]:
+    """A number that is the default of what has no limit when it is left out."""
+    given = argument.part.get("default")
+    number = isinstance(given, int | float) and not isinstance(given, bool) and 0 < given < _FAR
+    if number and _NO_LIMIT.search(text) is not None:
+        yield _other_default(argument, given, "unlimited")
+
+
 _BY_DEFAULT: Final = re.compile(
     r"(?<![\w.,-])(\d[\d,]{0,12}(?:\.\d{1,6})?)(?: ([a-z]+)(?: [a-z]+){0,2})?,? "
     r"(?:by default|unless [`'\"]?(\w{1,64})[`'\"]? is (?:also )?(?:given|set|specified|passed|provided))\b|"
-    r"\bdefaults? (?:(?:to|is|of) )?(\d[\d,]{0,12}(?:\.\d{1,6})?) ([a-z]+)\b",
+    r"\bdefaults? (?:(?:to|is|of) )?(\d[\d,]{0,12}(?:\.\d{1,6})?) ([a-z]+)\b|"
+    r"[`'\"]?\b(\w{2,64})[`'\"]? ?\(defaults?(?: to| is|:|=)? ?(\d[\d,]{0,12}(?:\.\d{1,6})?) ?([a-z]*)\)",
     re.IGNORECASE,
 )
-"""In the text of the tool: `30 minutes by default`, `20 rows unless limit is given`"""
+"""In the text of the tool: `30 minutes by default`, `20 rows unless limit is given`, `limit (default 20)`"""
 
 
-def _default_beside(argument: Argument, tool: ToolView) -> Iterator[Hit]:
-    """A default that the text of the tool tells for an argument, by its name or by its unit and its other words."""
+def _default_beside(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    """A default that the text of the tool tells for an argument, by its name or by its unit and its other words; or the
+    argument's own text, in a unit."""
     given, words = argument.part.get("default"), words_of(argument.name)
     if not words or argument not in tool.top or isinstance(given, bool) or not isinstance(given, int | float):
         return
     unit, others = unit_of(words[-1]), {singular(word) for word in words[:-1]}
     for sentence in re.split(r"[.;]\s|\n", tool.description[:MOST_DESCRIPTION]):
         for found in _BY_DEFAULT.finditer(sentence):
-            told = _read_number(found[1] or found[4], "number")
-            measured = unit_of((found[2] or found[5] or "").lower())
-            named = (found[3] or "").lower() == argument.name.lower()
-            spoken = bool(unit and others) and others <= {singular(word) for word in words_of(sentence)}
-            if measured == unit and (named or (spoken and not found[3])) and told not in (given, NO_DEFAULT):
+            measure = (found[2] or found[5] or found[8] or "").lower()
+            named = (found[3] or found[6] or "").lower() == argument.name.lower()
+            told = _measured(found[1] or found[4] or found[7], measure, unit)
+            spoken = (
+                bool(unit and others)
+                and unit_of(measure) == unit
+                and others <= {singular(word) for word in words_of(sentence)}
+            )
+            if (named or (spoken and not found[3] and not found[6])) and told not in (given, NO_DEFAULT):
                 yield _other_default(argument, given, told)
                 return
+    own = _MEASURED.search(text) if unit and not IS_CASE.search(text) else None
+    told = _measured(own[1], own[2].lower(), unit) if own is not None else NO_DEFAULT
+    if told not in (given, NO_DEFAULT):
+        yield _other_default(argument, given, told)
+
+
+_MEASURED: Final = re.compile(
+    r"\bdefaults?(?: to| is| of|:|=)? ?(\d[\d,]{0,12}(?:\.\d{1,6})?) ?([a-z]{1,12})\b", re.IGNORECASE
+)
+"""`default 5 min`"""
+
+
+def _measured(number: str, word: str, unit: str) -> Any:
+    """A number of a text in the unit of the argument."""
+    told = _read_number(number, "number")
+    measured = unit_of(word)
+    if told is NO_DEFAULT or measured == unit or not word:
+        return told
+    scaled = in_unit(told, word, unit) if measured and unit else None
+    return NO_DEFAULT if scaled is None else int(scaled) if scaled == int(scaled) else scaled
 
 
 def _other_default(argument: Argument, given: Any, told: Any) -> Hit:
@@ -258,7 +320,7 @@ _IS_NUMBER: Final = re.compile(
     r"\W*(?:the |optional |a )?(?:max(?:imum)? |min(?:imum)? |total )?(?:number|count|quantity|"
     r"amount) of\b(?! (?:the|this|an?|your)\b)|\W*(?:an? )?(?:integer|numeric value)\b|\b(?:must be|"
     r"as) an? (?:integer|number|whole number)\b(?! of)|[^.;\n]{0,40}\bas a whole number\b|"
-    r"[^.;\n]{0,60}, as an? (?:number|integer)\b(?! (?:or|of|with)\b)|"
+    r"[^.;\n]{0,60}, as an? (?:number|integer)\b(?! (?:or|of|with|followed|plus|and)\b)|"
     r"\W*(?:the )?(?:page number|index of)\b|\W*how many\b",
     re.IGNORECASE,
 )
@@ -289,7 +351,8 @@ _AS_JSON: Final = re.compile(
     re.IGNORECASE,
 )
 _IS_FLAG: Final = re.compile(
-    r"\W*(?:whether|if true|set to true|boolean|[`'\"]?true[`'\"]? (?:if|to)|enable or disable|"
+    r"\W*(?:whether|if true|set to true|boolean(?! (?:expression|query|search|formula|condition|logic|filter|"
+    r"operator))|[`'\"]?true[`'\"]? (?:if|to)|enable or disable|"
     r"[`'\"]?true[`'\"]? or [`'\"]?false\b)|[^.;\n]{0,60}(?:\bmust be [`'\"]?true[`'\"]? or [`'\"]?false\b|"
     r"\(true/false\)|\([`'\"]?true[`'\"]? or [`'\"]?false[`'\"]?\))",
     re.IGNORECASE,
@@ -357,8 +420,9 @@ def _type(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     if packed is not None:
         yield packed
     elif kind == "string" and plain:
+        around = tool.description[:MOST_DESCRIPTION]
         passed = rf"\b{re.escape(argument.name)}\b[^.\n]{{1,60}} strings?\b"  # `Pass `start` as Unix-ms strings`
-        if _AS_TEXT.search(text) or re.search(passed, tool.description[:MOST_DESCRIPTION]):
+        if _AS_TEXT.search(text) or (argument.name in around and re.search(passed, around)):
             return
         counted = not _COUNTS.isdisjoint(words_of(argument.name)) or _IS_WHOLE.search(text)
         moment = _IS_EPOCH.match(text) and not re.search(r"\bor\b|\bISO\b|string", text)
@@ -409,7 +473,7 @@ def _is_flag(text: str) -> bool:
 def _others(argument: Argument, text: str) -> bool:
     """Whether the text tells of values that are neither yes nor no: `whether it is a 'user' or a 'group'`."""
     quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)} | {
-        one.lower() for one in choices_in(text, argument.name)
+        one.lower() for one in alternatives_in(text, argument.name)
     }
     return bool(quoted - _FLAGS)
 
@@ -463,14 +527,23 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
         return
     if argument.required and not is_nullable(argument):
         found = (None if _TO_CHOOSE.match(text) else _SAYS_OPTIONAL.match(text)) or re.search(
-            r"[.;]\s*(?:optional|not (?:required|mandatory|needed))\s*(?:[.;]|$)|"
+            r"[.;]\s*(?:optional|not (?:required|mandatory|needed|necessary))\s*(?:[.;:,]|$)|\bnot needed for\b|"
             r"\(optional\s*[),;.:]|\[optional\]|\b(?:argument|parameter|field) is optional\b|"
-            r"\b(?:can|may) be (?:omitted|left (?:out|empty|blank))\b|(?<!automatically )(?<!added )\bif omitted\b|"
+            r"\b(?:can|may) be (?:omitted|skipped|left (?:out|empty|blank|away))\b|\b(?:you )?(?:can|"
+            r"may) (?:omit|skip|leave out|"
+            r"leave (?:it|this) out)\b|"
+            rf"\b(?:if|when) (?:it is |this is |it's )?{_LEFT_OUT}\b|\bif you (?:leave it out|omit it|skip it|"
+            rf"give none)\b|"
+            r"\bleave (?:it |this )?out (?:if|when|unless)\b|(?:^|[.;]\s+)without (?:it|one|this),? (?:all|"
+            r"every|the)\b|"
+            r"\bdefaults? to\b|(?<!automatically )(?<!added )\bif omitted\b|"
             r"\bleave (?:it |this )?(?:out|empty|blank) (?:for|to)\b|(?:^|[.;]\s*)omit (?:it |this )?(?:for|to)\b",
             text,
             re.IGNORECASE,
         )
-        if found is not None and _OF_PART.search(text[: found.start()]) is None:
+        said = _sentence_at(text, found.start() + 2) if found is not None else ""
+        needed = _NEEDED.search(said) is not None or _OF_SETTING.search(text) is not None
+        if found is not None and not needed and _OF_PART.search(text[: found.start()]) is None:
             yield Hit(
                 "RC308",
                 f"{quote_name(argument.name)} is required, and the text says {quote_text(found[0])}",
@@ -483,7 +556,13 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             r"\b(?:field|argument|parameter) is (?:always )?(?:required|"
             r"mandatory)\b(?!\s+(?:if|when|for|unless|only|in|with))|(?:^|[.;,]\s*)(?:(?:it|this|this \w+) )?must "
             r"(?:always )?be (?:given|provided|specified|supplied)\b(?!\s+(?:if|when|for|unless|only|in|with|"
-            r"together|as|by))|(?<=[.;,] )(?:required|mandatory)(?=\s*(?:[.;!]|$))",
+            r"together|as|by))|(?<=[.;,] )(?:required|mandatory)(?=\s*(?:[.;!]|$))|"
+            r"(?:^|(?<=[.;,] ))(?:(?:it|this) is |which is )?always (?:needed|necessary)(?=\s*(?:[.;,!]|$))|"
+            r", which must be given(?=\s*(?:[.;]|$))|"
+            r"\b(?:cannot|can't|must not|may not|must never|may never) be (?:left out|omitted|"
+            r"skipped)(?=\s*(?:[.;,!]|$))|"
+            r"(?:^|(?<=[.;] ))(?:never|do not|don't) (?:leave (?:it|this) out|omit (?:it|this))(?=\s*(?:[.;!]|$))|"
+            r"(?:^|(?<=[.;] ))(?:a|the|any|every) call without (?:it|this) (?:fails|is refused|is rejected)\b",
             text,
             re.IGNORECASE,
         )
@@ -506,6 +585,15 @@ def _required(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
             )
 
 
+def _sentence_at(text: str, at: int) -> str:
+    return re.split(r"[.;]\s", text[:at])[-1] + re.split(r"[.;]\s", text[at:])[0]
+
+
+_NEEDED: Final = re.compile(
+    r"\b(?:fails?|errors?|refuse[sd]?|reject(?:s|ed)?|invalid|required|must|not (?:allowed|possible|valid)|raises?)\b",
+    re.IGNORECASE,
+)
+"""What happens without the value, so that it is needed after all."""
 _LABEL: Final = re.compile(r"\W*([\w/ -]{2,40}?)[`'\"]?:\s", re.IGNORECASE)
 
 
@@ -513,7 +601,7 @@ def _is_one_case(text: str, found: re.Match[str]) -> bool:
     """Whether something is said of one case alone: `In create mode, summary is required`."""
     if found[0].endswith((")", "]")) or not found.start():
         return False
-    sentence = re.split(r"\.\s|\n", text[: found.start()])[-1]
+    sentence = re.split(r"[.;]\s|\n", text[: found.start()])[-1]
     return (
         re.search(r"\b(?:if|when|unless|without|with|for|in|on|during|only|to)\b|[\w)\]`'\"]\s*:", sentence, re.I)
         is not None

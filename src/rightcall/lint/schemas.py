@@ -13,6 +13,7 @@ from rightcall.catalog.tidy import STRICT_BOUNDS, Part, Schema, as_list, as_sche
 from rightcall.errors import RightCallError
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import DEEPEST, TYPES, Argument, ToolView, follow
+from rightcall.lint.evident import is_keyed
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, quote_name, quote_text, word_set
 
 MOST_LEVELS: Final = 5
@@ -25,6 +26,17 @@ FOREIGN: Final = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",
 }  # fmt: skip
+
+STANDARD_KEYS: Final = word_set(
+    "$schema $id $ref $defs $anchor $dynamicRef $dynamicAnchor $vocabulary $comment id definitions type enum const "
+    "multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems minItems "
+    "uniqueItems maxContains minContains maxProperties minProperties required dependentRequired dependencies "
+    "properties patternProperties additionalProperties propertyNames unevaluatedProperties unevaluatedItems "
+    "dependentSchemas items additionalItems prefixItems contains allOf anyOf oneOf not if then else title description "
+    "default deprecated readOnly writeOnly examples example format contentEncoding contentMediaType contentSchema "
+    "nullable discriminator optional propertyOrdering default_value min max values options choices regex"
+)
+"""Keywords of all drafts of JSON Schema and of OpenAPI, and those that RC417 tells of."""
 
 # ── one tool ──
 
@@ -199,6 +211,9 @@ def _outline(branch: Schema, root: Schema) -> str:
     rest = {} if keys else {key: value for key, value in whole.items() if key not in ("title", "description")}
     if whole.get("type") == "string":
         rest = {}  # an address of either kind is one text
+    values = [whole["const"]] if "const" in whole else as_list(whole.get("enum"))
+    if values:  # 1, -1 and other numbers are one shape
+        return json.dumps(sorted({type(one).__name__ for one in values}))
     return json.dumps([whole.get("type"), keys, rest], sort_keys=True, default=str)
 
 
@@ -471,7 +486,8 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
     ):
         if argument.depth:
             return  # any value inside of an object is often meant
-        yield Hit("RC409", f"{quote_name(argument.name)} has no type", "give a type", argument.path)
+        free = is_keyed(argument) or _ANY_TYPE.search(argument.description) is not None
+        yield Hit("RC409", f"{quote_name(argument.name)} has no type", "give a type", argument.path, certain=not free)
     target = schema if argument.kind == "object" else argument.item if argument.item.get("type") == "object" else None
     if target is not None and _OPEN.isdisjoint(target) and not _is_free_form(argument):
         yield Hit(
@@ -507,6 +523,11 @@ def _argument(argument: Argument, root: Schema) -> Iterator[Hit]:
         )
 
 
+_ANY_TYPE: Final = re.compile(
+    r"\b(?:JSON|any|whatever|arbitrary|either|string or|number or|or (?:an? )?(?:array|list|string|number|object))\b",
+    re.I,
+)
+"""A text that says that values of several types are meant."""
 _OPEN: Final = frozenset(("properties", "additionalProperties", "propertyNames", *COMPOSED))
 _MAPS: Final = word_set(
     "header headers metadata variables labels tags env environment properties params parameters args arguments payload "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from rightcall.catalog.tidy import Schema, as_list
+from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.lint.choices import QUOTED
-from rightcall.lint.definitions import Argument
-from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.definitions import TYPES, Argument, ToolView, effective
+from rightcall.lint.evident import MOST_TEXT
+from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
 from rightcall.lint.forms import fits_format
 from rightcall.lint.schemas import fits_schema
 
@@ -91,3 +93,131 @@ def _fits(value: Any, limits: Schema) -> bool:
 
 
 _FORMS: Final = word_set("date date-time email uri uuid ipv4")
+
+
+# ── objects and lists ──
+
+_MOST_SHOWN = 6
+_NOT_ITS_OWN: Final = re.compile(
+    r"\b(?:returns?|returned|results?|responses?|outputs?|produces?|becomes?|stored as|not|never|instead of|wrong|"
+    r"invalid|old|legacy|deprecated|header|body)\b[^.\n]{0,60}$",
+    re.IGNORECASE,
+)
+"""What comes back, or what is not to be written."""
+_IS_CALL: Final = re.compile(
+    r"(?:\b(?:example|sample|typical|minimal) (?:call|input|arguments?|request|usage|payload)|\b(?:call|called|use|"
+    r"invoke)(?: it| this| this tool)? with|\barguments|\binput|\busage)[^\w{}\[\]]{0,8}(?:json\s{0,4})?$",
+    re.IGNORECASE,
+)
+_TO_JSON: Final = (("'", '"'), ("True", "true"), ("False", "false"), ("None", "null"))
+
+
+def find_shown_parts(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
+    """The first object or list in the text of an argument that its schema refuses: `[{"item": "egg"}]`, where an item
+    has a `name`."""
+    if argument.kind not in ("array", "object") or ("{" not in text and "[" not in text):
+        return
+    root = tool.schema or {}
+    for value, before in _literals(text[:MOST_TEXT]):
+        if not _is_of_kind(value, argument, root) or _NOT_ITS_OWN.search(before):
+            continue
+        whole = isinstance(value, dict) and value.keys() <= {*argument.siblings}
+        wrong = "" if whole else _wrong_part(value, argument.schema, root)
+        if wrong:
+            yield Hit(
+                "RC406",
+                f"the text of {quote_name(argument.name)} shows {wrong}",
+                "show a value that the schema takes, or correct the schema",
+                argument.path,
+            )
+            return
+
+
+def find_shown_call(tool: ToolView) -> Iterator[Hit]:
+    """A call in the description of the tool that passes an argument a value which its schema refuses."""
+    known = {one.name: one for one in tool.top}
+    root = tool.schema or {}
+    for value, before in _literals(tool.description[:MOST_TEXT]):
+        call = as_schema(value)
+        named = call.get("name") == tool.name and isinstance(call.get("arguments"), dict)
+        call = as_schema(call["arguments"]) if named else call
+        of_tool = before.endswith(f"{tool.name}(") or _IS_CALL.search(before) is not None
+        if not call or not call.keys() <= known.keys() or not of_tool or _NOT_ITS_OWN.search(before):
+            continue
+        for name, one in call.items():
+            wrong = _wrong_part(one, known[name].schema, root)
+            if wrong:
+                told = f"a call in the text gives {quote_name(name)} {wrong}"
+                yield Hit("RC406", told, "correct the call, or the schema", tool.at("description"))
+                return
+
+
+def _literals(text: str) -> Iterator[tuple[Any, str]]:
+    """The objects and lists that a text writes as JSON or as Python does, each with the words before it."""
+    decoder = json.JSONDecoder()
+    at, shown = 0, 0
+    while shown < _MOST_SHOWN and (found := _OPENS.search(text, at)) is not None:
+        at, shown = found.end(), shown + 1
+        piece = text[found.start() : found.start() + _LONGEST]
+        for written in (piece, _as_json(piece)):
+            try:
+                value, length = decoder.raw_decode(written)
+            except (ValueError, RecursionError):
+                continue
+            at = found.start() + length
+            yield value, text[max(0, found.start() - _BEFORE) : found.start()].rsplit("\n", 1)[-1].rstrip("`'\" ")
+            break
+
+
+def _as_json(piece: str) -> str:
+    for python, plain in _TO_JSON:
+        piece = piece.replace(python, plain)
+    return re.sub(r"([{,]\s?)([A-Za-z_]\w{0,40})(\s?:)", r'\1"\2"\3', piece)
+
+
+_OPENS: Final = re.compile(r"[{\[](?=\s*[{\[\"'\w-])")
+_LONGEST: Final = 2_000
+_BEFORE: Final = 120
+
+
+def _is_of_kind(value: Any, argument: Argument, root: Schema) -> bool:
+    """Whether a value is written for the argument: a list, or one item of it that is an object."""
+    if argument.kind == "array":
+        item = effective(argument.item, root)
+        return isinstance(value, list) or (isinstance(value, dict) and bool(item.get("properties")))
+    return isinstance(value, dict)
+
+
+def _wrong_part(value: Any, schema: Schema, root: Schema) -> str:
+    """What a schema refuses of a value, in words; empty where it takes it. Keys of its own beside none that the schema
+    has are wrong even where other keys are allowed: nobody shows those."""
+    schema = effective(schema, root)
+    item = effective(as_schema(schema.get("items")), root) if schema.get("type") == "array" else schema
+    parts: list[Any] = cast("list[Any]", value) if isinstance(value, list) and item is not schema else [value]
+    properties = as_schema(item.get("properties"))
+    if properties and not _OPENED & item.keys() and not item.get("additionalProperties"):
+        for part in parts:
+            strange = [key for key in as_schema(part) if key not in properties]
+            if strange:
+                return f"the keys {join_names(strange)}, which its schema does not have"
+    whole: Any = cast("Any", value) if isinstance(value, list) or item is schema else [value]
+    if _has_hole(value) or fits_schema(whole, schema, root):
+        return ""
+    needed = [
+        key for part in parts for key in as_list(item.get("required")) if properties and key not in as_schema(part)
+    ]
+    if needed:
+        return f"an object without {join_names(needed)}, which its schema requires"
+    return f"{quote_text(json.dumps(value, ensure_ascii=False))}, which the schema refuses"
+
+
+_OPENED: Final = word_set("anyOf oneOf allOf $ref patternProperties")
+
+
+def _has_hole(value: Any) -> bool:
+    """Whether a value only says what belongs there: `<id>`, `...`, `string`."""
+    if isinstance(value, str):
+        return _PLACEHOLDER.search(value) is not None or value in TYPES or not value
+    if isinstance(value, dict):
+        return any(map(_has_hole, cast("dict[str, Any]", value).values()))
+    return isinstance(value, list) and any(map(_has_hole, cast("list[Any]", value)))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from rightcall.catalog.tidy import as_list
-from rightcall.gate.repair.words import is_word, words_of
+from rightcall.gate.repair.words import is_word, singular, words_of
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, quote_text
 
@@ -204,7 +205,8 @@ def _right(word: str, *told: _Words) -> str:
     ):
         return ""
     near = sorted(other for words in told for other in words.near(word))
-    return next((other for other in near if _is_slip(word, other)), "")
+    right = next((other for other in near if _is_slip(word, other)), "")
+    return "" if right and is_english(word) else right
 
 
 def _is_slip(word: str, other: str) -> bool:
@@ -222,3 +224,35 @@ def _is_slip(word: str, other: str) -> bool:
     ):
         return False  # a letter less may make a name of its own
     return not any(one.replace(a, b) == two for a, b in _VARIANTS for one, two in ((word, other), (other, word)))
+
+
+# ── which words are English: those of the gate, and those that the table of the router has whole ──
+
+_SHORTEST_ENGLISH: Final = 4
+"""Letters of a word of the table that is no piece of others: three may be an abbreviation, too."""
+
+
+def is_english(word: str) -> bool:
+    """Whether a word is one that people write. Slow the first time: ask it last."""
+    return is_word(word) or (len(word) >= _SHORTEST_ENGLISH and (word in _words() or singular(word) in _words()))
+
+
+def is_usual(word: str) -> bool:
+    """Whether people write it, be it a word or an abbreviation such as `rpm`."""
+    return is_english(word) or word in _words()
+
+
+@lru_cache(maxsize=1)
+def _words() -> frozenset[str]:
+    from rightcall.router.vectors import table  # late: reading it takes a tenth of a second
+
+    return frozenset(word for word in table().numbers if word.isascii() and word.isalpha())
+
+
+def count_begun(part: str) -> int:
+    """How many words begin so; those that go on alike are one."""
+    long = len(part) + _ALIKE
+    return len({word[:long] for word in _words() if word.startswith(part) and len(word) >= long})
+
+
+_ALIKE: Final = 2

@@ -19,13 +19,18 @@ _WORD = r"`([a-z][a-z0-9_]{2,40})`"
 _GIVES: Final = re.compile(
     rf"\b(?:set|pass|give|provide|specify|supply|fill in|enter|state|choose|adjust)\s+(?:the\s+|an?\s+|your\s+)?{_WORD}"
     rf"(?!\s*(?:in|as|into|via|for|under|with|on|at|by|of)\b|\s+to\s+(?:the\s+)?`|[`=(:/.]\w)|"
-    rf"\b(?:give|pass|send|supply|put|write|name|state|enter|describe|provide|explain)\s+(?:[\w'-]+\s+){{1,5}}"
+    rf"\b(?:give|pass|send|supply|put|write|name|state|enter|describe|provide|explain)\s+(?:[\w'-]+\s+){{1,12}}?"
     rf"(?:in|into|as|under)\s+{_WORD}"
     r"(?!\s+(?:format|form|notation|style|order|units?|file|folder|mode)\b|[`=(:/.]\w)",
     re.IGNORECASE,
 )
 _NEXT: Final = re.compile(rf",? and (?:the )?(?:[\w'-]+\s+){{1,5}}(?:in|into|as|under)\s+{_WORD}", re.IGNORECASE)
 """… `and the one to reach in`, with the verb left out"""
+_OMITS: Final = re.compile(
+    rf"\b(?:omit|leave out|leave off)\s+(?:the\s+)?{_WORD}(?=\s*(?:[.,;)]|$|(?:to|for|if|when|and|or|unless)\b))",
+    re.IGNORECASE,
+)
+"""What may be left out of a call is an argument, whatever the sentence goes on with."""
 _NO_NAMES: Final = word_set(
     "string null true false none json integer number boolean object array list text undefined any all asc desc this "
     "that markdown html csv yaml xml auto default utc"
@@ -39,13 +44,17 @@ def one_word_names(tool: ToolView, elsewhere: re.Pattern[str]) -> list[str]:
     own = {one.name.lower() for one in tool.arguments}
     names: list[str] = []
     for sentence in re.split(r"\.\s|\n", tool.description[:MOST_TEXT]):
-        if "`" not in sentence or elsewhere.search(sentence):
+        if "`" not in sentence:
+            continue
+        names += [found[1] for found in _OMITS.finditer(sentence) if found[1].lower() not in _NO_NAMES]
+        if elsewhere.search(sentence):
             continue
         beside = own & {word.lower() for word in re.findall(r"`(\w+)`", sentence)}
         given = [(found, found[1] or found[2], found[2]) for found in _GIVES.finditer(sentence)]
         given += [(found, found[1], found[1]) for found in _NEXT.finditer(sentence) if given]
         several = len({put for _, _, put in given if put} - own) > 1
         for found, name, put in given:
+            several = several or "_" in name
             if name.lower() not in _NO_NAMES and (beside or (several and put) or _RANGE.match(sentence, found.end())):
                 names.append(name)
     return names

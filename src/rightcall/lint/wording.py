@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Final
 
 from rightcall.gate.repair.words import joined, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.findings import Hit, bare, quote_name, quote_text, word_set
+from rightcall.lint.meaning import stem
 from rightcall.lint.polarity import find_turned
+from rightcall.lint.senses import find_kind
 from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
@@ -22,16 +25,16 @@ _ACTS: Final = {
     "send": "send publish submit email",
     "end": "cancel terminate revoke",
 }
-_ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
+ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
 _TURNS_TEXT = (
     "start/stop begin/end read/write enable/disable show/hide open/close allow/deny accept/reject upload/download "
     "push/pull import/export encrypt/decrypt encode/decode add/remove insert/delete lock/unlock activate/deactivate "
-    "include/exclude"
+    "include/exclude approve/reject approve/decline accept/decline archive/restore pause/resume increase/decrease "
+    "deposit/withdraw promote/demote join/leave attach/detach suspend/resume suspend/reactivate grant/revoke "
+    "admit/discharge raise/lower hire/dismiss book/cancel schedule/cancel reserve/release publish/withdraw"
 )
-_TURNS: Final = {
-    word: contrary for pair in _TURNS_TEXT.split() for word, contrary in (pair.split("/"), pair.split("/")[::-1])
-}
-"""Verbs, each with its contrary."""
+TURNS: Final = [frozenset(pair.split("/")) for pair in _TURNS_TEXT.split()]
+"""Verbs, each with its contrary. A contrary that only begins with `un`, `dis` or `de` is one as well."""
 _COMPATIBLE: Final = {
     frozenset(pair.split("/"))
     for pair in (
@@ -96,6 +99,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _kept(tool)
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
+    yield from _swapped(tool)
     yield from _find_cut(tool)
     yield from find_missing(tool)
     for argument in tool.arguments:
@@ -118,8 +122,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
     text = _THIS_TOOL.sub("", text)
-    told, named = _telling(text), {singular(word) for word in words_of(tool.name)}
-    repeats = all(word in named or any(_alike(word, other) for other in named) for word in told)
+    told, named = telling(text), {singular(word) for word in words_of(tool.name)}
+    repeats = all(word in named or any(alike(word, other) for other in named) for word in told)
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
     sentence = _ARTICLE.search(text) is not None
     same = repeats and 0 < length - len(_ARTICLE.findall(text)) < 5 and not (sentence and _LINK.search(text))
@@ -130,7 +134,7 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
             f"{quote_text(text)} {how}",
             "say what it does, when to use it, and what it returns",
             place,
-            certain=not sentence or not _is_evident(tool),
+            certain=length < 3 or not _is_evident(tool),
         )
 
 
@@ -147,7 +151,7 @@ _LINK: Final = re.compile(
 def _is_evident(tool: ToolView) -> bool:
     """Whether a tool reads, deletes or starts what its ids point to: `Deletes a draft` leaves little to ask."""
     words = words_of(tool.name)
-    acts = {_ACT_OF.get(word) for word in words} & {"read", "delete"} or _SWITCHES & {*words}
+    acts = {ACT_OF.get(word) for word in words} & {"read", "delete"} or _SWITCHES & {*words}
     needed = [one for one in tool.top if one.required or len(tool.top) == 1]
     pointed = all(not {*words_of(one.name)}.isdisjoint(_POINTS) for one in needed)
     if needed and pointed and all(one.description for one in tool.top) and _WIDE.isdisjoint(words):
@@ -174,12 +178,12 @@ def _is_placeholder(text: str) -> bool:
     return len(text) < 120 and (_PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None)
 
 
-def _telling(text: str) -> list[str]:
+def telling(text: str) -> list[str]:
     """The words of a text that say something, in the singular."""
     return [singular(word) for word in words_of(text[:MOST_TEXT]) if word not in _STOP]
 
 
-def _alike(word: str, name: str) -> bool:
+def alike(word: str, name: str) -> bool:
     """The same word in another form, or one that means the same."""
     start = min(len(word), len(name), 5)
     if start >= 4 and word[:start] == name[:start]:
@@ -195,21 +199,24 @@ def _act(tool: ToolView) -> Iterator[Hit]:
     """The verb of the name, and the verb that the description begins with."""
     words = words_of(tool.name)
     yield from _contrary(tool, words)
-    acts = {_ACT_OF[word] for word in words if word in _ACT_OF}
+    acts = {ACT_OF[word] for word in words if word in ACT_OF}
     text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
     if len(acts) != 1 or not text:
         return
     named = acts.pop()
     yield from _harmless(tool, named)
-    verb = _stem(text[0])
-    told = _ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
-    sentence = {_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
+    yield from _put_aside(tool, named)
+    if text[1:2] == ["of"] or (text[0].endswith("ed") and text[0] not in ACT_OF):
+        return  # `Patch of a branch`, `Registered devices`: no verbs
+    verb = act_stem(text[0])
+    told = ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
+    sentence = {act_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
     if told is None or told == named or frozenset((told, named)) in _COMPATIBLE:
         return
     if named == "read" and words_of(tool.name)[-1] in _MADE and words_of(tool.name)[-1] in sentence:
         return  # `get_preview_link` creates what it returns
-    if any(_ACT_OF.get(word) == named for word in sentence) or any(
-        _stem(word) in sentence for word in words if word in _ACT_OF
+    if any(ACT_OF.get(word) == named for word in sentence) or any(
+        act_stem(word) in sentence for word in words if word in ACT_OF
     ):
         return
     yield Hit(
@@ -245,6 +252,26 @@ def _harmless(tool: ToolView, named: str) -> Iterator[Hit]:
         )
 
 
+_PUTS_ASIDE: Final = word_set("archive archives hide hides deactivate deactivates disable disables")
+
+
+def _put_aside(tool: ToolView, named: str) -> Iterator[Hit]:
+    """`delete_note` whose text promises that the note is only put away and comes back."""
+    told, first = tool.description[:MOST_TEXT], words_of(tool.description[:400])[:1]
+    undone = _UNDONE.search(told) if named == "delete" and {*first} & _PUTS_ASIDE else None
+    told = _DOTTED.sub(" ", told)
+    if undone is not None and not _REALLY.search(told) and not any(_chooses(one) for one in tool.top):
+        yield Hit(
+            "RC207",
+            f"the name says {named}, the description {quote_text(first[0])} and {quote_text(undone[0])}",
+            "correct the description, or rename the tool",
+            tool.at("description"),
+        )
+
+
+_DOTTED: Final = re.compile(r"\b\w{1,40}(?:\.\w{1,40}){1,6}")
+"""`note.deleted`: an event."""
+_REALLY: Final = re.compile(r"\b(?:delet|remov|eras|trash|soft|bin\b)", re.IGNORECASE)
 _UNDONE: Final = re.compile(
     r"\b(?:can|may) (?:(?:always|later|still|easily) )?be (?:undone|reversed|reverted|restored|recovered|brought "
     r"back)\b|\b(?:is|are) (?:(?:fully|always|easily) )?(?:reversible|recoverable)\b",
@@ -297,7 +324,8 @@ def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
     first, verb = told[0], words[0]
     forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
     own = any(word.startswith(verb[:4]) for word in told)
-    if not own and _TURNS.get(verb) in forms:
+    turned = [form for form in forms if frozenset((verb, form)) in TURNS]
+    if not own and (turned or any(is_undone(verb, form) or is_undone(form, verb) for form in forms)):
         yield Hit(
             "RC207",
             f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
@@ -306,9 +334,14 @@ def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
         )
 
 
-def _stem(word: str) -> str:
+def is_undone(verb: str, other: str) -> bool:
+    """Whether one verb undoes the other: `unmute` and `mute`, `disconnect` and `connect`."""
+    return len(verb) > 2 and any(other == before + verb for before in ("un", "dis", "de"))
+
+
+def act_stem(word: str) -> str:
     """`deletes`, `deleting`, `deleted`: delete."""
-    if word in _ACT_OF:
+    if word in ACT_OF:
         return word
     for ending, put in (
         ("ies", "y"),
@@ -322,7 +355,7 @@ def _stem(word: str) -> str:
         ("ed", "e"),
         ("ting", "t"),
     ):
-        if word.endswith(ending) and word[: -len(ending)] + put in _ACT_OF:
+        if word.endswith(ending) and word[: -len(ending)] + put in ACT_OF:
             return word[: -len(ending)] + put
     return word
 
@@ -371,13 +404,55 @@ def _second(tool: ToolView) -> Iterator[Hit]:
         one = by_name.get((other.path[:-1], name))
         if one is None or name == other.name or one.kind != other.kind or not _MORE_OF.isdisjoint(words_of(name)):
             continue
-        mine, theirs = ({*_telling(text)} - _COUNTS_UP for text in (one.description, other.description))
+        mine, theirs = ({*telling(text)} - _COUNTS_UP for text in (one.description, other.description))
         apart = not _ORDINAL.isdisjoint(words_of(other.description)) and len(mine) > 1
         if mine == theirs and one.description and other.description and len(mine) < 6 and not apart:
             told = f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone"
             yield Hit("RC206", f"{told}: {quote_text(other.description)}", "say what each of them is for", other.path)
 
 
+def _swapped(tool: ToolView) -> Iterator[Hit]:
+    """Two texts that were swapped: `sourceText`, `The translation`, beside `translatedText`, `The original`."""
+    strings = [one for one in tool.arguments if one.kind == "string" and one.description][:_MOST_COMPARED]
+    for one, other in permutations(strings, 2):
+        mine, theirs = ([*map(stem, words_of(arg.name))] for arg in (one, other))
+        if one.path[:-1] != other.path[:-1] or mine[-1:] != theirs[-1:] or len(mine) != 2 or len(theirs) != 2:
+            continue
+        told, beside = (_head_of(arg.description) for arg in (one, other))
+        turned = _begins_with(told, theirs[:1]) and not _begins_with(told, mine[:1])
+        if turned and _begins_with(beside, [mine[0], *_same_side(words_of(one.name)[0])]):
+            yield Hit(
+                "RC208",
+                f"{quote_name(one.name)} is described as {quote_name(other.name)} is called: "
+                f"{quote_text(one.description)}",
+                "correct the description",
+                one.path,
+            )
+            return
+
+
+_MOST_COMPARED = 40
+_CLAUSE: Final = re.compile(r"\b(?:that|which|who|to|for|of|in|from|with|when|as|by)\b|[^\w\s'-]")
+
+
+def _head_of(text: str) -> list[str]:
+    """The words that a text begins with, up to the first clause."""
+    return telling(_CLAUSE.split(text[:_HEAD])[0])
+
+
+_HEAD = 80
+
+
+def _begins_with(words: Sequence[str], names: Sequence[str]) -> bool:
+    return any(stem(word)[:_SAME] == name[:_SAME] for word in words for name in names)
+
+
+def _same_side(word: str) -> list[str]:
+    """Words for the same end: `origin`, of `source`."""
+    return [name for pair in _SIDES for side in map(str.split, pair) if word in side for name in side]
+
+
+_SAME = 6
 _IS_FORM: Final = re.compile(
     r"\bhex\b|\bdigits?\b|\bseparated\b|\b(?:list|array) of\b|\bformat|yyyy|\biso \d|"
     r"\bin (?:pixels|points|seconds|percent|degrees)\b|\be\.g\.|\bor [`'\"]"
@@ -397,7 +472,6 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         )
         return
     opposite = _opposite(argument.name, text) or _paged(argument, text) or find_turned(argument, text)
-    opposite = opposite or _is_key(argument, text)
     if opposite is not None:
         yield Hit(
             "RC208",
@@ -405,8 +479,18 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
             "correct the description",
             argument.path,
         )
-    told = _telling(text)
+    else:
+        yield from find_kind(argument, text)
+    told = telling(text)
     named = {singular(word) for word in words_of(argument.name)}
+    empty = argument.kind in ("integer", "number") and named <= _NUMBERS and named.issuperset(told)
+    if empty and _FORM.isdisjoint(argument.schema):
+        yield Hit(
+            "RC211",
+            f"the description of {quote_name(argument.name)} says nothing: {quote_text(text)}",
+            "say what is counted or measured, and in which unit",
+            argument.path,
+        )
     if (
         len(told) < 4
         and all(word in named for word in told)
@@ -422,6 +506,8 @@ def _argument_description(argument: Argument) -> Iterator[Hit]:
         )
 
 
+_NUMBERS: Final = word_set("value number quantity figure reading level measure measurement")
+"""Names of numbers that leave open of what."""
 _SHOWS_FORM: Final = re.compile(r"\([^()\s]*[_…*#:/.-][^()\s]*\)")
 """`Price ID (price_...)`"""
 _FORM: Final = word_set("enum const format pattern")
@@ -474,16 +560,6 @@ _IS_SIZE: Final = re.compile(
 
 
 _IS_OFFSET: Final = re.compile(rf"(?:number of|how many) (?:[\w-]+ )?{_THINGS} to skip\b", re.IGNORECASE)
-_IS_KEY: Final = re.compile(r"\W*(?:the )?(?:unique )?(ID|identifier|timestamp) of (?:the|an?)\b", re.IGNORECASE)
-_HOLDS_WORDS: Final = word_set("text content body message comment title description")
-
-
-def _is_key(argument: Argument, text: str) -> str | None:
-    """`ID of the file`, of a `text`: models send the text itself."""
-    found = _IS_KEY.match(text)
-    last = words_of(argument.name)[-1:]
-    own = found is not None and text[found.end() :].split()[:1] == [*last]  # `ID of the body`, in space
-    return found[0].strip() if found is not None and not own and last and last[0] in _HOLDS_WORDS else None
 
 
 def _paged(argument: Argument, text: str) -> str | None:
@@ -538,105 +614,3 @@ def _is_cut(line: str) -> bool:
     found = _OPEN_END.search(line) if not _JOINS.search(line) else None
     asked = found is not None and found[0].endswith((" be", " to")) and _ASKS.search(line[: found.start()])
     return found is not None and not asked
-
-
-# ── the list ──
-
-
-def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    yield from _same_description(tools)
-    yield from _other_tool(tools)
-    yield from _copied_tool(tools)
-
-
-def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    seen: dict[str, ToolView] = {}
-    for tool in tools:
-        text = " ".join(tool.description.split()).lower()
-        first = seen.setdefault(text, tool)
-        if first is not tool and len(text) > 10 and first.name != tool.name and not text.startswith("deprecated"):
-            yield (
-                tool,
-                Hit(
-                    "RC203",
-                    f"the same description as {quote_name(first.name)}",
-                    "describe the difference",
-                    tool.at("description"),
-                ),
-            )
-
-
-def _other_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """A description that names the object of another tool with the same verb, and never its own. `search_all` that
-    says it searches films is right, so the object must be that of the arguments too, or the two texts were swapped."""
-    by_verb: dict[str, list[ToolView]] = {}
-    for tool in tools:
-        words = words_of(tool.name)
-        if len(words) == 2:
-            by_verb.setdefault(words[0], []).append(tool)
-    for verb, family in by_verb.items():
-        told = {tool.name: other for tool in family for other in [_described(tool, verb, family)] if other is not None}
-        for tool in family:
-            other = told.get(tool.name)
-            if other is None or not (_takes_own(tool) or told.get(other.name) is tool):
-                continue
-            yield tool, _told_of_other(tool, other)
-
-
-def _told_of_other(tool: ToolView, other: ToolView) -> Hit:
-    told = f"the description is about {quote_name(other.name)}"
-    return Hit("RC210", told, "write the description of this tool", tool.at("description"))
-
-
-def _described(tool: ToolView, verb: str, family: Sequence[ToolView]) -> ToolView | None:
-    """The other tool of a family whose object a description tells of, alone and instead of its own."""
-    own, text = singular(words_of(tool.name)[1]), tool.description[:400]
-    sentence = re.split(r"\.\s|\n\s*\n", text)[0]
-    if any(_alike(word, own) for word in _telling(text)) or not any(
-        word.startswith(verb) for word in words_of(sentence)
-    ):
-        return None
-    begins = _telling(re.sub(r"\b[A-Za-z]+\d\w*", " ", sentence))[:6]  # `Frame0` is no frame
-    objects = {singular(words_of(one.name)[1]): one for one in family if one is not tool}
-    named = [word for word in begins if word in objects and len(word) > 3 and word not in _ACT_OF]
-    return objects[named[0]] if len(named) == 1 else None
-
-
-_MOST_TOOLS = 400
-"""Tools of one list whose texts are compared each with each."""
-_LEAST_COPIED = 5
-"""Words that two texts must share."""
-
-
-def _copied_tool(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
-    """A description that has no word of its own name and arguments, and most words of another's that has: it was copied
-    and only changed a little. What takes the same arguments may be the same by another name."""
-    told = [(tool, {*_telling(tool.description[:400])}, _object_of(tool)) for tool in tools[:_MOST_TOOLS]]
-    for tool, words, named in told:
-        takes = {one.name for one in tool.top}
-        own = {word for name in takes for word in _telling(name)}
-        if len(words) < _LEAST_COPIED or not named or words & own or _names(words, named):
-            continue
-        for other, theirs, objects in told:
-            near = 4 * len(words & theirs) > 3 * max(len(words), len(theirs)) and words != theirs
-            if near and takes != {one.name for one in other.top} and _names(words & theirs, objects):
-                yield tool, _told_of_other(tool, other)
-                break
-
-
-def _object_of(tool: ToolView) -> set[str]:
-    """The words of a name but for its verb."""
-    return {*_telling(tool.name)} - _ACT_OF.keys()
-
-
-def _names(words: set[str], objects: set[str]) -> bool:
-    return any(_alike(word, name) or word[:_STEM] == name[:_STEM] for word in words for name in objects)
-
-
-_STEM = 4
-
-
-def _takes_own(tool: ToolView) -> bool:
-    """Whether an argument is called by the object of the tool: `order_id` of `cancel_order`."""
-    own = singular(words_of(tool.name)[1])
-    return any(own in map(singular, words_of(one.name)) for one in tool.top)
