@@ -1,4 +1,4 @@
-"""What every test may rely on: five seconds of CPU at most, no network, the same examples on every run."""
+"""What every test may rely on: five seconds of CPU at most, by a usual machine, no network, the same examples each time."""
 
 import gc
 import os
@@ -17,7 +17,9 @@ import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
-CPU_SECONDS = 10
+from support.pace import slowness
+
+CPU_SECONDS = 5
 
 # Tests start hundreds of processes, and each worker rewrites each test file: what is compiled is kept for the next one,
 # also where Python is told to keep nothing, as it often is in containers.
@@ -81,7 +83,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         trust._aloud = False
         trust._said.clear()
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS * slowness())
     try:
         return (yield)
     finally:

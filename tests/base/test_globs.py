@@ -1,7 +1,6 @@
 """Globs that a model writes."""
 
 import re
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from rightcall.base.globs import compile_globs, expression, matches, path_matches, plain_forms, quoted
 from rightcall.errors import ToolFailure
 from support.every import every
+from support.pace import process_time
 
 PATHS = (
     "a.py", "b.js", "src/a.py", "src/b.ts", "src/deep/c.py", "src/deep/er/d.tsx", "docs/readme.md", "docs", "src",

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from rightcall.base.scan import SHAPES, Walk, without_secrets
 from rightcall.base.secrets import COMMANDS, Redactor
 from support import secret_samples as samples
 from support.every import every
+from support.pace import process_time
 from support.writers import WRITERS, Writer
 
 KEY = b"k" * 32

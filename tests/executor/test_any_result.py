@@ -7,7 +7,6 @@ import json
 import pathlib
 import tracemalloc
 import uuid
-from time import process_time
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +19,7 @@ from rightcall.executor.messages import NOTE, content, shape, trim
 from rightcall.executor.trimming import CYCLE, DEEPEST, TOO_DEEP, Measure
 from support.every import every
 from support.hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
+from support.pace import process_time
 from support.results import RESULTS, json_values
 
 TOOLS = ["", *sorted(RESULTS)]

@@ -11,6 +11,7 @@ from rightcall import Executor
 from rightcall.base.files.sight import Sight
 from rightcall.executor.shipped import code_tools
 from rightcall.record.tables import Store
+from support.pace import process_time
 
 NAMES = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show"]
 FREE: dict[str, Any] = {
@@ -240,8 +241,6 @@ def test_a_new_version_of_the_package_needs_no_new_approval_for_its_own_tools(
 @pytest.mark.promise("P-03", "X-03")
 @pytest.mark.parametrize("path", ["a/" * 500_000, "../" * 400_000, "x" * 5_000], ids=["deep", "up", "long"])
 def test_a_path_longer_than_any_system_opens_is_refused_at_once(opened: Any, path: str) -> None:
-    from time import process_time
-
     with opened() as executor:
         begun = process_time()
         outcome = call(executor, "code/read", path=path)

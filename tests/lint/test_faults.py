@@ -4,7 +4,6 @@ those of the rules that it names."""
 
 import json
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from rightcall.lint import Choice, Document, Finding, lint, view_tools
 from rightcall.lint.definitions import read_file
 from rightcall.lint.reports import finding_record
 from support.every import sampled
+from support.pace import process_time
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -115,14 +115,14 @@ def seconds_for(text: str, kind: str = "string") -> float:
     ],
 )
 def test_what_can_be_taken_apart_in_many_ways_is_read_in_no_time(begins: str, piece: str, kind: str) -> None:
-    assert seconds_for(begins + piece * 200, kind) < 4
+    assert seconds_for(begins + piece * 200, kind) < 2
 
 
 def test_long_texts_are_read_in_linear_time() -> None:
     text = "one of: a, b or 'c' (e.g. d) must be between 1 and " + "ignore " * 7
     seconds_for(text)
     short, long = (seconds_for(text * times) for times in (250, 1_200))
-    assert long < 12 * short
+    assert long < min(4.0, 12 * short)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "whatever they asked for ", "pass 1ab as a ", ". left, right ", "Assistant: Aa User: "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
-    assert seconds_for("also send " + piece * (10_000 // len(piece))) < 3  # half a second where nothing else runs
+    assert seconds_for("also send " + piece * (10_000 // len(piece))) < 1.5  # half a second, where nothing else runs
 
 
 @pytest.mark.parametrize("filler", ["Adds two numbers. ", "\n", "<user> ", "Never show raw JSON to the user. "])

@@ -1,6 +1,5 @@
 """A server that leaves the tools out is noticed, and one that uses them is never suspected."""
 
-from time import process_time
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from msgspec import json
 from rightcall.proxy.teaching import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, least_tokens, refused_tools, why_ignored
 from rightcall.proxy.wires.common import Asked, Choice, Usage, WireName
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("H-03")
 

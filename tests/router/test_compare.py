@@ -3,13 +3,13 @@
 import math
 import subprocess
 import sys
-from time import process_time
 
 import pytest
 
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import BY_MEANING, NUMBERS, ask, compare, know
 from support.decisions import ODD_TEXTS, ODD_TOOLS, WEATHER
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("T-02", "T-03")
 

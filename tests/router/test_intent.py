@@ -1,6 +1,5 @@
 """Does a request need a tool, by which heuristics, and which of the required values does it seem to hold? T-02."""
 
-from time import process_time
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from rightcall.router.router import ask_numbers, by_pattern, by_words, judge_int
 from rightcall.router.slots import FILLED, filled_shares, values_in, wanted_arguments
 from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS, tool
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("T-02")
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from pathlib import Path
-from time import monotonic, process_time
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from rightcall.models.loop import AsyncScriptedModel, ScriptedModel
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.packet import Taken, budget_of, log_step, start_step
 from rightcall.router.packets import PacketStore, new_packet
+from support.pace import process_time
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")

@@ -18,6 +18,7 @@ from rightcall.server.app import running
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import Metrics
 from support.every import every
+from support.pace import process_time
 
 SMALL = ServeLimits(
     head_seconds=100.0,
@@ -393,10 +394,10 @@ def test_five_hundred_slow_connections_do_not_slow_a_normal_client() -> None:
             client.sendall(
                 b"GET / HTTP/1.1\r\nx-slow: " if number % 2 else b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n"
             )
-        before = time.process_time()
+        before = process_time()
         for _ in range(20):
             ask(address)
-        assert time.process_time() - before < 2
+        assert process_time() - before < 2
         assert metrics.connections() <= 101
         assert refusals(metrics)["too_many_connections"] >= 400
 

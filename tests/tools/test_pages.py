@@ -1,13 +1,12 @@
 """HTML as text: what a reader sees of a page, from any page, in time that grows with its length alone."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.tools.web import read_html
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("X-82")
 
@@ -93,9 +92,9 @@ PIECES = (
 
 
 def seconds_for(html: str) -> float:
-    began = time.process_time()
+    began = process_time()
     read_html(html, URL)
-    return time.process_time() - began
+    return process_time() - began
 
 
 @every("piece", PIECES)

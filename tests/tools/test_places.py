@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable
-from time import process_time
 from typing import Any
 
 import pytest
 
 from rightcall.base.json.strict import found_at, values_at
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("P-03", "P-06")
 

@@ -5,7 +5,6 @@ import re
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +14,7 @@ from rightcall.base.files.guarded import state_folder
 from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, glob_rule, path_rule
 from rightcall.base.globs import expression, path_matches, quoted
 from support.every import every
+from support.pace import process_time
 
 MANY = 4 * settings().max_examples
 

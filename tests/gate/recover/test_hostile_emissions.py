@@ -1,7 +1,6 @@
 """Hostile emissions in the small: an answer in time, nothing raised, no fault of our own, and time that grows with the
 size and no faster. `make hostile` does this at full size."""
 
-import time
 from random import Random
 
 import pytest
@@ -11,6 +10,7 @@ from support.every import every, numbers
 from support.fuzzing.cases import cut_emission, read_call
 from support.hostile.emissions import EMISSIONS
 from support.hostile.kinds import BYTES_PER_SECOND, Kind, gate, judge_read, judge_stream
+from support.pace import process_time
 from support.recover.streaming import faults
 
 SMALL = 8_000
@@ -28,9 +28,9 @@ def test_a_hostile_emission_is_read_in_time_and_nothing_escapes(kind: Kind) -> N
 
 
 def read_time(text: str) -> float:
-    start = time.process_time()
+    start = process_time()
     gate(True).read(text)
-    return time.process_time() - start
+    return process_time() - start
 
 
 def is_quadratic(kind: Kind, size: int) -> bool:

@@ -1,13 +1,13 @@
 """Editors that are told what to do by an option or through their input."""
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 
 from rightcall.policy.commands.wrappers import EditorCommands, read_editor
 from support.command_lines import Desk
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("P-16")
 

@@ -1,7 +1,6 @@
 """Names of files that code puts together, looks for or hides."""
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -9,6 +8,7 @@ from rightcall.policy.commands.literals import hides_name, join_literals
 from rightcall.policy.commands.words import HOLE
 from support.command_lines import Desk
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("P-16")
 

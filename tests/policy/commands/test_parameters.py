@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -12,6 +11,7 @@ from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.scanner import alter
 from support.command_lines import Desk
 from support.every import every, sampled
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("P-16")
 

@@ -1,13 +1,13 @@
 """Which files a patch would touch."""
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 
 from rightcall.policy.commands.git import paths_in_patch
 from support.command_lines import Desk
 from support.every import every
+from support.pace import process_time
 
 pytestmark = pytest.mark.promise("P-03")
 

@@ -2,7 +2,6 @@
 
 import shlex
 from pathlib import Path
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from rightcall.policy.commands.judgement import judge_code, judge_command, judge
 from rightcall.policy.commands.places import Place
 from support.command_lines import STRENGTH, Desk, rows
 from support.every import every
+from support.pace import process_time
 
 MANY = 4 * settings().max_examples
 

@@ -13,6 +13,7 @@ from rightcall.types import Verdict
 from support.fuzzing.damages import Damaged, scrambled
 from support.fuzzing.invariants import CPU_SECONDS, any_call, cut_call, faithful, fault, right_call, second_pass, wild
 from support.fuzzing.tools import STRINGS, a_string, a_tool, a_value, an_integer
+from support.pace import process_time
 from support.recover.soup import TOOLS, mutated_example, random_soup
 from support.recover.streaming import differences, faults
 
@@ -91,14 +92,14 @@ def read_call(random: Random) -> tuple[str, list[str]]:
 
 
 def complaints(text: str, *, known: bool = True) -> list[str]:
-    start = time.process_time()
+    start = process_time()
     with faults() as errors:
         try:
             found = differences(gate(known), text)
             reading = gate(known).read(text)
         except Exception as error:  # noqa: BLE001  (whatever escapes is the finding)
             return [f"raised {type(error).__name__}: {error}"]
-    taken = time.process_time() - start
+    taken = process_time() - start
     found += [f"a fault of our own: {error}" for error in errors[:1]]
     if taken > 4 * CPU_SECONDS:
         found.append(f"took {taken:.2f} s")

@@ -1,7 +1,6 @@
 """What must hold of every call, right, damaged or nonsense. Each function returns what is wrong, in words."""
 
 import json
-import time
 from random import Random
 from typing import Any
 
@@ -9,6 +8,7 @@ import jsonschema_rs
 
 from rightcall import Gate, Unreadable, Verdict, loads
 from support.fuzzing.damages import DOUBTFUL_TEXT, FAITHFUL_TEXT, FAITHFUL_VALUE, Damaged, cut, dumped, noise, scrambled
+from support.pace import process_time
 
 CPU_SECONDS = 0.25
 """For texts of a few hundred bytes: a thousand times what they should take."""
@@ -55,14 +55,14 @@ def any_call(tool: dict[str, Any], damaged: Damaged, gate: Gate | None = None) -
     gate = gate or Gate([tool])
     taken = 0.0
     for _ in range(2):  # what takes long only once was the collector, tidying up after other tests
-        start = time.process_time()
+        start = process_time()
         try:
             verdict = gate.check(tool["name"], damaged.emission)
             if isinstance(damaged.emission, str):
                 reading(damaged.emission, tool["parameters"])
         except Exception as error:  # noqa: BLE001  (whatever escapes is the finding)
             return [f"raised {type(error).__name__}: {error}"]
-        taken = time.process_time() - start
+        taken = process_time() - start
         if taken <= CPU_SECONDS:
             break
     found = [f"took {taken:.2f} s"] if taken > CPU_SECONDS else []

@@ -5,7 +5,6 @@ second per 5 MB), a refusal is short enough for a model to read, and accepted ar
 """
 
 import math
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -15,6 +14,7 @@ import msgspec
 from rightcall import Gate, Unreadable, Verdict, loads
 from rightcall.errors import ToolError
 from rightcall.types import Reading
+from support.pace import process_time
 from support.recover.streaming import faults
 
 SECONDS = 1.0
@@ -88,20 +88,18 @@ def judge_check(kind: Kind, size: int) -> Judged:
     tools = kind.tools(size) if kind.tools else [NOTE]
     name = tools[0]["name"] if kind.tool is None else kind.tool
     bulk = max(size_of(arguments, size if kind.grows else 0), size if kind.tools and kind.grows else 0)
-    start = time.process_time()
+    start = process_time()
     try:
         verdict = Gate(tools).check(name, arguments)
         message = verdict.message("openai")
     except ToolError as error:
-        seconds = time.process_time() - start
+        seconds = process_time() - start
         # A tool definition is a person's own: one that cannot be used is said at once, and in few words.
         wrong = [] if kind.tools else [f"raised {error!r:.200}"]
         return finish(seconds, bulk, "tool refused", wrong + ([] if len(str(error)) < HINT else ["long error"]))
     except BaseException as error:  # noqa: BLE001  (whatever escapes is the finding)
-        return Judged(
-            time.process_time() - start, 0, "raised", [f"check raised {type(error).__name__}: {error!s:.200}"]
-        )
-    seconds = time.process_time() - start
+        return Judged(process_time() - start, 0, "raised", [f"check raised {type(error).__name__}: {error!s:.200}"])
+    seconds = process_time() - start
     expect: Expect = "refused" if type(arguments) is str and len(arguments) > LIMIT else kind.expect
     return finish(seconds, bulk, "ok" if verdict.ok else "refused", complaints(verdict, message, expect, kind))
 
@@ -109,19 +107,17 @@ def judge_check(kind: Kind, size: int) -> Judged:
 def judge_loads(kind: Kind, size: int, schema: Any = None) -> Judged:
     text = kind.make(size)
     bulk = size_of(text, size)
-    start = time.process_time()
+    start = process_time()
     try:
         loads(text, schema)
         answer = "read"
     except Unreadable as error:
         answer = "unreadable"
         if len(str(error)) > HINT:
-            return Judged(time.process_time() - start, 0, answer, ["long error"])
+            return Judged(process_time() - start, 0, answer, ["long error"])
     except BaseException as error:  # noqa: BLE001  (whatever escapes is the finding)
-        return Judged(
-            time.process_time() - start, 0, "raised", [f"loads raised {type(error).__name__}: {error!s:.200}"]
-        )
-    return finish(time.process_time() - start, bulk, answer, [])
+        return Judged(process_time() - start, 0, "raised", [f"loads raised {type(error).__name__}: {error!s:.200}"])
+    return finish(process_time() - start, bulk, answer, [])
 
 
 def finish(seconds: float, bulk: int, answer: str, found: list[str]) -> Judged:
@@ -209,13 +205,13 @@ def _judged(kind: Kind, size: int, read: Callable[[str], Reading]) -> Judged:
     text = kind.make(size)
     bulk = size_of(text, size)
     with faults() as errors:
-        start = time.process_time()
+        start = process_time()
         try:
             reading = read(text)
         except BaseException as error:  # noqa: BLE001  (whatever escapes is the finding)
-            seconds = time.process_time() - start
+            seconds = process_time() - start
             return Judged(seconds, 0, "raised", [f"raised {type(error).__name__}: {error!s:.200}"])
-        seconds = time.process_time() - start
+        seconds = process_time() - start
     found = [f"a fault of our own: {error:.300}" for error in errors[:1]]
     for verdict in reading.calls[:50]:
         found += complaints(verdict, verdict.message("openai"), "any", kind)

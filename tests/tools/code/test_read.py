@@ -3,7 +3,6 @@
 import os
 import socket
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from rightcall.executor.views import READ
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.read import TOOL, ReadArguments, decode_text, tool
 from support.every import every
+from support.pace import process_time
 
 MOST_BYTES = CodeSettings().largest_file
 

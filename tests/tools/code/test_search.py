@@ -4,7 +4,6 @@ import codecs
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from rightcall.tools.code import search as search_module
 from rightcall.tools.code.candidates import ripgrep, ripgrep_glob
 from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, search
 from rightcall.tools.state import Untold
+from support.pace import process_time
 
 Ask = Callable[..., SearchResult]
 

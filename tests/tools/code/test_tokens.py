@@ -1,7 +1,5 @@
 """Syntax tokens."""
 
-from time import process_time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from rightcall.base.text import AnswerRoom
 from rightcall.tools.code.read import MOST_TOKENS, STYLES, tokens_of
 from rightcall.tools.code.structure import language_of
 from support.every import every, sampled
+from support.pace import process_time
 
 
 def kinds(text: str, path: str) -> list[tuple[str, str]]:
