@@ -1,4 +1,4 @@
-"""What every test may rely on: five seconds of CPU at most, by a usual machine, no network, the same examples each time."""
+"""What every test may rely on: five seconds of CPU by a usual machine, no network, the same examples on every run."""
 
 import gc
 import os
