@@ -211,6 +211,8 @@ _NEAR: Final = 160
 def find_secrets_asked(tool: ToolView, path: Steps, text: str) -> str:
     """The sentence about an argument that asks the model for secrets of others; empty where none does. An argument for
     secrets, or of a tool for them, may take those that it is about."""
+    if not _PRIVATE.search(text):  # before the argument is looked for among thousands
+        return ""
     argument = next((one for one in tool.arguments if one.path == path[:-1]), None)
     if argument is None or argument.kind in ("boolean", "integer", "number") or argument.schema.get("enum"):
         return ""
