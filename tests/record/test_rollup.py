@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import to_builtins
+from msgspec import msgpack, to_builtins
 
 from rightcall.errors import StoreError
 from rightcall.record import jobs
 from rightcall.record.analytics import analytics_of, metrics_of, read_analytics
 from rightcall.record.calls import Period, window_of
-from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
+from rightcall.record.counts import ERROR, Counts, Durations, in_slots, lanes_of, pass_over, percentile, slot_of
 from rightcall.record.identity import Origin
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_diagnosis, note_message
@@ -26,6 +26,7 @@ from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.rollup import periods, rollup
 from rightcall.record.rollup.periods import counted
 from rightcall.record.rollup.rollup import Mark
+from rightcall.record.rollup.tables import read_slots, write_slots
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
@@ -204,10 +205,45 @@ def test_on_a_server_a_call_of_odd_names_counts_under_them_whoever_counts_its_en
 def test_a_percentile_of_slots_is_near_the_one_of_the_times(times: list[float], percent: int) -> None:
     durations = Durations()
     for time in times:
-        durations.add_slots({slot_of(time): 1}, time)
+        durations.add_slots(in_slots({slot_of(time): 1}), time)
     exact = percentile(sorted(times), percent)
     assert durations.percentile(percent) == pytest.approx(exact, rel=ERROR + 1e-9, abs=0.001)
     assert durations.mean() == pytest.approx(sum(times) / len(times))
+
+
+@given(st.dictionaries(st.integers(0, 700), st.integers(1, 2**31), max_size=300))
+def test_slots_are_read_as_they_were_written(counts: dict[int, int]) -> None:
+    slots = in_slots(counts)
+    assert read_slots(write_slots(slots)) == slots
+    assert {slot: times for slot, times in enumerate(lanes_of(slots)) if times} == counts
+    dense = dict.fromkeys(range(300), 1)
+    assert read_slots(write_slots(in_slots(dense))) == read_slots(msgpack.encode(dense)) == in_slots(dense)
+
+
+def test_an_hour_of_which_most_counts_is_added_whole_and_the_rest_taken_off(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, parts = periods._Filler._add_calls, list[bool]()
+
+    def seen(self: periods._Filler, span: Any, *, exact: bool, inside: bool) -> None:
+        parts.append(inside)
+        add(self, span, exact=exact, inside=inside)
+
+    monkeypatch.setattr(periods._Filler, "_add_calls", seen)
+    diary = Diary(store, clock)
+    for number in range(110):
+        clock.advance(420 + number % 7 * 40)
+        who = {"caller": "ada" if number % 3 else "bob", "tool": f"tool-{number // 6}"}  # some only in one part
+        if number % 5 == 0:
+            diary.refused(rule=f"rule-{number // 10}")
+        elif number % 5 == 1:
+            diary.failed(error=f"error {number // 8}")
+        else:
+            diary.ran(time=float(number), **who)
+    for _ in range(4):
+        clock.advance(840)
+        assert miscounted(store) == []
+    assert set(parts) == {True, False}
 
 
 def fill(store: Store, clock: ManualClock, calls: int = 30) -> Diary:
@@ -273,7 +309,8 @@ def test_an_end_that_comes_later_counts_where_its_call_began(store: Store, clock
     diary.end(call, 6.0, "success")
     assert miscounted(store) == []
     found = store.look(lambda tables: by_rollup(tables, "1week", None))
-    assert (found.total.failed, found.total.succeeded, found.total.errors["late"]) == (1, 1, 1)
+    assert (found.total.failed, found.total.succeeded) == (1, 1)
+    assert [one.errors["late"] for one in found.by("tool").values()] == [1]
 
 
 def test_a_day_that_was_pruned_goes_in_steps(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,12 @@ A call belongs to the period in which it was recorded; what came of it counts wh
 not passed over each time: `rollup.count` fills the same `Counts` from what is kept beside it.
 """
 
+import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import ceil, fsum, log
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -47,7 +49,8 @@ Part = Literal["tool", "provider", "model", "caller"]
 # ── durations ──
 # How long calls took. Few are kept as they are. Of many only the slot is kept that each falls into: slots get wider
 # with the time, so that whatever stands for all times in one is at most `ERROR` away from each of them, and slots of
-# different hours, tools or machines are added up by adding numbers.
+# different hours, tools or machines are added up by adding numbers. All slots are one large number, with a lane of bits
+# for each: a thousand of them are added in milliseconds.
 
 ERROR: Final = 0.025
 """How far a percentile may be from the time that it stands for, as a part of that time."""
@@ -70,6 +73,28 @@ def time_of(slot: int) -> float:
     return 2 * _LEAST * _GROWTH**slot / (_GROWTH + 1) if slot else 0.0
 
 
+LANE: Final = 32
+"""Bits of a slot: it has room for four thousand million calls."""
+
+
+def in_slots(counts: Mapping[int, int]) -> int:
+    """So many calls in each slot, as one number.
+
+    >>> lanes_of(in_slots({2: 5}) + in_slots({0: 1, 2: 1})).tolist()
+    [1, 0, 6]
+    """
+    return sum(times << slot * LANE for slot, times in counts.items())
+
+
+def lanes_of(slots: int) -> "array[int]":
+    """The calls in each slot, from the first on."""
+    lanes = array("I")
+    lanes.frombytes(slots.to_bytes(-(-slots.bit_length() // LANE) * LANE // 8, "little"))
+    if sys.byteorder == "big":
+        lanes.byteswap()
+    return lanes
+
+
 def add_counts(own: dict[Counted, int], more: Mapping[Counted, int]) -> None:
     """As `Counter.update` does, which takes much longer for a few."""
     for name, times in more.items():
@@ -83,20 +108,20 @@ class Durations:
 
     def __init__(self) -> None:
         self.exact = array("d")
-        self.slots: dict[int, int] = {}
+        self.slots = 0
         self.rest = 0.0
         """The sum of those in slots."""
 
     def __len__(self) -> int:
-        return len(self.exact) + sum(self.slots.values())
+        return len(self.exact) + sum(lanes_of(self.slots))
 
     def add(self, other: "Durations") -> None:
         if other.exact:
             self.exact.extend(other.exact)
         self.add_slots(other.slots, other.rest)
 
-    def add_slots(self, slots: Mapping[int, int], total: float) -> None:
-        add_counts(self.slots, slots)
+    def add_slots(self, slots: int, total: float) -> None:
+        self.slots += slots
         self.rest += total
 
     def sort(self) -> None:
@@ -111,12 +136,8 @@ class Durations:
         """By nearest rank; at most `ERROR` away from it where they are in slots."""
         if not self.slots:
             return percentile(sorted(self.exact), percent)
-        left = -(sum(self.slots.values()) * -percent // 100)
-        for slot in sorted(self.slots):
-            left -= self.slots[slot]
-            if left <= 0:
-                return time_of(slot)
-        return None
+        through = list(accumulate(lanes_of(self.slots)))
+        return time_of(bisect_left(through, -(through[-1] * -percent // 100)))
 
 
 def percentile(ascending: Sequence[float], percent: int) -> float | None:
@@ -146,6 +167,7 @@ class Tally:
         self.times = Durations()
         """Of each call that came to its end."""
         self.errors: Counter[str] = Counter()
+        """Of a line or a tool; elsewhere they are not added up."""
 
     @property
     def ran(self) -> int:
@@ -166,7 +188,6 @@ class Tally:
         self.tokens += other.tokens
         self.proxied += other.proxied
         self.times.add(other.times)
-        add_counts(self.errors, other.errors)
         add_counts(self.strategies, other.strategies)
 
     def end(self, end: "Outcome") -> None:
@@ -311,14 +332,19 @@ class Counts:
         self.settle()
 
     def settle(self) -> None:
-        """Add them up."""
+        """Add them up. What was taken off again to the last is not there."""
         for line, tally in self.tallies.items():
             tally.times.sort()
             for part, groups in self.parts.items():
-                groups.setdefault(getattr(line, part) if part else "", Tally()).add(tally)
+                group = groups.setdefault(getattr(line, part) if part else "", Tally())
+                group.add(tally)
+                if part == "tool":
+                    add_counts(group.errors, tally.errors)
         for groups in self.parts.values():
             for tally in groups.values():
                 tally.times.sort()
+                tally.strategies, tally.errors = +tally.strategies, +tally.errors
+        self.ruled = {kind: +rules for kind, rules in self.ruled.items()}
 
 
 def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:

@@ -26,7 +26,6 @@ from rightcall.record.tables import Store, Tables
 
 SECONDS: Final = 0.1
 """That are spent on counting what is new."""
-_TOP_ERRORS: Final = 3
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -51,8 +50,6 @@ class Figures(Struct, frozen=True, kw_only=True):
     p50: float | None
     p95: float | None
     p99: float | None
-    errors: tuple[tuple[str, int], ...]
-    """The most frequent."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
@@ -142,7 +139,6 @@ def figures_of(tally: Tally) -> Figures:
         p50=tally.times.percentile(50),
         p95=tally.times.percentile(95),
         p99=tally.times.percentile(99),
-        errors=tuple(tally.errors.most_common(_TOP_ERRORS)),
     )
 
 

@@ -14,6 +14,7 @@ from msgspec import DecodeError
 
 from rightcall.record.counts import (
     COUNTED,
+    LANE,
     LONGEST_ERROR,
     CountedCall,
     Outcome,
@@ -40,6 +41,7 @@ from rightcall.record.rollup.tables import (
     read_repairs,
     read_slots,
     write_counter,
+    write_slots,
 )
 from rightcall.record.tables import AuditEntry
 
@@ -107,25 +109,25 @@ class _Cell:
 
     def __init__(self) -> None:
         self.numbers: list[float] = [*[0] * _TOTAL, 0.0]
-        self.slots: dict[int, int] = {}
+        self.slots = 0
         self.repairs: dict[str, int] = {}
         self.faults: dict[int, int] = {}
 
     def add(self, other: "_Cell") -> None:
         self.numbers = list(map(add, self.numbers, other.numbers))
-        add_counts(self.slots, other.slots)
+        self.slots += other.slots
         if other.repairs:
             add_counts(self.repairs, other.repairs)
         if other.faults:
             add_counts(self.faults, other.faults)
 
     def add_counters(self, slots: bytes, repairs: bytes, faults: bytes) -> None:
-        add_counts(self.slots, read_slots(slots))
+        self.slots += read_slots(slots)
         add_counts(self.repairs, read_repairs(repairs))
         add_counts(self.faults, read_faults(faults))
 
     def row(self) -> tuple[Any, ...]:
-        return (*self.numbers, _write_counter(self.slots), _write_counter(self.repairs), _write_counter(self.faults))
+        return (*self.numbers, write_slots(self.slots), _write_counter(self.repairs), _write_counter(self.faults))
 
 
 def _write_counter(counter: dict[Any, int]) -> bytes:
@@ -256,8 +258,7 @@ class Batch:
         if status == "interrupted" or time is None:
             return
         numbers[_TOTAL] += by * time
-        slot = slot_of(time)
-        cell.slots[slot] = cell.slots.get(slot, 0) + by
+        cell.slots += by << slot_of(time) * LANE
         if error is not None:
             cell.faults[error] = cell.faults.get(error, 0) + by
 

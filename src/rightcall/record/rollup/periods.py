@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import (
+    LANE,
     Asker,
     Counts,
     Line,
@@ -104,21 +105,21 @@ class _Filler:
             window.since[:DAY], window.until, window.until, window.since,
         )  # fmt: skip
         self._kinds: str | None = None
+        self._tallies: dict[int, Tally] = {}
         hours = [span for span in self._spans if len(span[0]) == HOUR]
         self._few = sum(span[5] for span in hours) <= few
 
     def _tally(self, line: int) -> Tally:
-        name = self._lines[line]
-        tally = self._counts.tallies.get(name)
+        tally = self._tallies.get(line)
         if tally is None:
-            tally = self._counts.tallies[name] = Tally()
+            tally = self._tallies[line] = self._counts.tallies[self._lines[line]] = Tally()
         return tally
 
     def fill(self) -> None:
         whole, cut = self._cover()
         self._add_cells(whole)
-        for hour, low, high in cut:
-            self._add_calls(hour, low, high, exact=not whole)
+        for span in cut:
+            self._add_calls(span, exact=not whole, inside=span[0] not in whole)
         for tally in (
             *self._counts.tallies.values(),
             *(one for part in self._counts.parts.values() for one in part.values()),
@@ -127,33 +128,35 @@ class _Filler:
             if direct:
                 tally.strategies["direct"] = direct
 
-    def _cover(self) -> tuple[list[str], list[tuple[str, int, int]]]:
-        """Days and hours that lie within the period as a whole, and hours of which only a part does."""
+    def _cover(self) -> tuple[list[str], list[Any]]:
+        """Days and hours that are added as a whole, and hours of which only a part lies within the period: where that
+        is most of it, the hour is among the whole ones, and the rest is taken off again."""
         whole: list[str] = []
-        cut: list[tuple[str, int, int]] = []
-        for start, first, last, _, _, _, low, high in self._spans:
+        cut: list[Any] = []
+        for span in self._spans:
+            start, first, last, _, _, rows, *_ = span
             if whole and start[:DAY] == whole[-1]:  # an hour of a day that counts as a whole
                 continue
             if not self._few and first >= self._window.since and last <= self._window.until:
                 whole.append(start)
             elif len(start) == HOUR:
-                cut.append((start, low, high))
+                cut.append(span)
+                if not self._few and 2 * sum(minute[5] for minute in self._minutes(start)) > rows:
+                    whole.append(start)
         return whole, cut
 
     def _add_cells(self, starts: list[str]) -> None:
-        counts, faults = self._counts, list[tuple[Tally, dict[int, int]]]()
+        counts, faults = self._counts, dict[str, dict[int, int]]()
         for part, tallies in counts.parts.items():
-            found: dict[str, dict[int, int]] = {}
             for _, name, *row in self._rollup.cells(part, counts.caller, starts, CELL):
                 tally = tallies.get(name)
                 if tally is None:
                     tally = tallies[name] = Tally()
-                    found[name] = {}
                 _add_cell(tally, row)
-                add_counts(found[name], read_faults(row[12]))
+                if part == "tool":
+                    add_counts(faults.setdefault(name, {}), read_faults(row[12]))
                 if not part:
                     counts.waiting += row[2]
-            faults += [(tallies[name], some) for name, some in found.items()]
         self._add_faults(faults)
         among, own = f"start IN ({', '.join('?' * len(starts))})", " AND caller = ?" if self._whose else ""
         for kind, rule, times in self._ask(
@@ -161,42 +164,47 @@ class _Filler:
         ):
             counts.ruled[kind][rule] += times
 
-    def _add_faults(self, found: list[tuple[Tally, dict[int, int]]]) -> None:
-        """Errors, which are known by their numbers."""
+    def _add_faults(self, found: dict[str, dict[int, int]]) -> None:
+        """Errors of each tool, which are known by their numbers."""
         texts: dict[int, str] = {}
-        for some in in_places({number for _, faults in found for number in faults}):
+        for some in in_places({number for faults in found.values() for number in faults}):
             texts |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
-        for tally, faults in found:
-            tally.errors.update({texts[number]: times for number, times in faults.items()})
+        for tool, faults in found.items():
+            errors = self._counts.parts["tool"][tool].errors
+            errors.update({texts[number]: times for number, times in faults.items()})
 
-    def _add_calls(self, hour: str, low: int, high: int, *, exact: bool) -> None:
-        """Those of one hour that lie within the period, one by one."""
+    def _add_calls(self, span: Any, *, exact: bool, inside: bool) -> None:
+        """Those of one hour that lie within the period, one by one; or take those off that do not."""
+        hour, *_, low, high = span
+        window, by = self._window, 1 if inside else -1
+        part = "at >= ? AND at <= ?" if inside else "(at < ? OR at > ?)"
         for line, kind, rule, strategy, status, time, tokens, cached, error in self._ask(
             "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, text"
             " FROM calls JOIN kinds ON kinds.id = calls.kind LEFT JOIN errors ON errors.id = error"
-            f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?{self._of_caller('calls.kind')}",
-            low, high, max(hour, self._window.since), hour + AFTER, self._window.until,
+            f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND {part}{self._of_caller('calls.kind')}",
+            low, high, hour, hour + AFTER, window.since, window.until,
         ):  # fmt: skip
             if kind == "waiting":
-                self._counts.waiting += 1
+                self._counts.waiting += by
                 continue
             tally = self._tally(line)
-            self._counts.ruled[kind][rule] += 1
+            self._counts.ruled[kind][rule] += by
             if strategy != "direct":
-                tally.strategies[strategy] += 1
+                tally.strategies[strategy] += by
             if kind == "proxied":
-                tally.proxied += 1
+                tally.proxied += by
                 continue
-            tally.calls += 1
-            tally.refused += kind == "refused"
+            tally.calls += by
+            if kind == "refused":
+                tally.refused += by
             if time is not None:
-                _add_end(tally, status, (tokens, cached, error))
+                _add_end(tally, status, (tokens, cached, error), by)
                 if status == "interrupted":
                     continue
                 if exact:
                     tally.times.exact.append(time)
                 else:  # among the others
-                    tally.times.add_slots({slot_of(time): 1}, time)
+                    tally.times.add_slots(by << slot_of(time) * LANE, by * time)
 
     def _of_caller(self, column: str) -> str:
         """A condition on calls."""
@@ -351,17 +359,17 @@ class _Filler:
         )[0][0]  # fmt: skip
 
 
-def _add_end(tally: Tally, status: str, more: tuple[int, int, str | None]) -> None:
+def _add_end(tally: Tally, status: str, more: tuple[int, int, str | None], by: int) -> None:
     tokens, cached, error = more
-    tally.tokens += tokens
-    tally.cached += cached
+    tally.tokens += by * tokens
+    tally.cached += by * cached
     if status == "interrupted":
-        tally.interrupted += 1
+        tally.interrupted += by
     elif status == "success":
-        tally.succeeded += 1
+        tally.succeeded += by
     else:
-        tally.failed += 1
-        tally.errors[error or ""] += 1
+        tally.failed += by
+        tally.errors[error or ""] += by
 
 
 def _add_cell(tally: Tally, row: list[Any]) -> None:
