@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from msgspec import msgpack
@@ -99,10 +100,10 @@ _DENSE: Final = b"\xc1"
 def write_slots(slots: int) -> bytes:
     """As a map where they are few, else as they are: that is read in a twentieth of the time."""
     lanes = lanes_of(slots)
-    counts = {slot: times for slot, times in enumerate(lanes) if times}
-    first = next(iter(counts), 0)
-    if 3 * len(counts) < len(lanes) - first:
-        return write_counter(counts)
+    taken = list(compress(range(len(lanes)), lanes))
+    first = taken[0] if taken else 0
+    if 3 * len(taken) < len(lanes) - first:
+        return write_counter({slot: lanes[slot] for slot in taken})
     return (
         _DENSE
         + first.to_bytes(2, "little")
