@@ -336,7 +336,10 @@ class Counts:
         for line, tally in self.tallies.items():
             tally.times.sort()
             for part, groups in self.parts.items():
-                group = groups.setdefault(getattr(line, part) if part else "", Tally())
+                name = getattr(line, part) if part else ""
+                group = groups.get(name)
+                if group is None:
+                    group = groups[name] = Tally()
                 group.add(tally)
                 if part == "tool":
                     add_counts(group.errors, tally.errors)

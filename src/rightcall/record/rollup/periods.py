@@ -8,6 +8,7 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
@@ -285,15 +286,20 @@ class _Filler:
         return rest
 
     def _cut(self, span: Any) -> None:
-        """Its calls one by one."""
-        start, *_, low, high = span
-        for at, status in self._ask(
-            "SELECT at, status FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?"
-            f" AND status <> 'waiting'{self._of_caller('kind')}",
-            low, high, max(start, self._window.since), start + AFTER, self._window.until,
+        """Its calls, of each slot: those from its beginning on without those from the next one's on."""
+        (start, *_, low, high), slots = span, self._window.slots
+        since = max(start, self._window.since)
+        slot = bisect_right(slots, since) - 1
+        edges = slots[slot + 1 : bisect_right(slots, start + AFTER)]
+        later = ", sum(CASE WHEN at >= ? THEN 1 ELSE 0 END)" * len(edges)
+        for is_passed, *counts in self._ask(
+            f"SELECT status = 'proxied', count(*){later} FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+            f" AND at <= ? AND status <> 'waiting'{self._of_caller('kind')} GROUP BY 1",
+            *edges, low, high, since, start + AFTER, self._window.until,
         ):  # fmt: skip
-            is_passed = status == "proxied"
-            self._add_to_slot(bisect_right(self._window.slots, at) - 1, not is_passed, is_passed)
+            for number, (one, other) in enumerate(pairwise((*counts, 0)), slot):
+                calls, passed = (0, one - other) if is_passed else (one - other, 0)
+                self._add_to_slot(number, calls, passed)
 
     def take_open(self, tables: Tables) -> None:
         """What has begun, has not ended and runs in no living process was interrupted."""
