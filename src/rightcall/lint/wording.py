@@ -17,13 +17,17 @@ from rightcall.lint.senses import find_kind
 from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
-    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look",
-    "delete": "delete remove erase destroy drop purge wipe",
-    "create": "create insert register",
+    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look "
+    "display",
+    "delete": "delete remove erase destroy drop purge wipe discard",
+    "create": "create insert register add start begin launch enroll enable activate resume restore",
+    "open": "open",
     "make": "generate",
-    "update": "update modify rename patch",
+    "update": "update modify patch edit",
+    "move": "move rename",
     "send": "send publish submit email",
-    "end": "cancel terminate revoke",
+    "end": "cancel terminate revoke archive close end stop withdraw disable deactivate suspend pause",
+    "mark": "mark set toggle",
 }
 ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
 _TURNS_TEXT = (
@@ -35,21 +39,11 @@ _TURNS_TEXT = (
 )
 TURNS: Final = [frozenset(pair.split("/")) for pair in _TURNS_TEXT.split()]
 """Verbs, each with its contrary. A contrary that only begins with `un`, `dis` or `de` is one as well."""
-_COMPATIBLE: Final = {
-    frozenset(pair.split("/"))
-    for pair in (
-        "update/delete",
-        "end/update",
-        "end/delete",
-        "end/send",
-        "create/update",
-        "create/send",
-        "make/read",
-        "make/create",
-        "make/update",
-        "make/send",
-    )
-}
+_COMPATIBLE_TEXT = (
+    "end/update end/delete end/send end/move create/send create/update make/read make/create make/update make/send "
+    "make/move update/move move/send open/read open/create open/make open/update open/move open/send"
+)
+_COMPATIBLE: Final = {frozenset(pair.split("/")) for pair in _COMPATIBLE_TEXT.split()}
 _SIDES: Final = (
     ("start begin beginning earliest", "end ending latest finish"),
     ("source origin", "destination target"),
@@ -198,31 +192,65 @@ def alike(word: str, name: str) -> bool:
 def _act(tool: ToolView) -> Iterator[Hit]:
     """The verb of the name, and the verb that the description begins with."""
     words = words_of(tool.name)
-    yield from _contrary(tool, words)
-    acts = {ACT_OF[word] for word in words if word in ACT_OF}
-    text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
-    if len(acts) != 1 or not text:
+    text = _THIS_TOOL.sub("", _SWITCHED.sub(_as_verb, tool.description[:400]))
+    told = [word for word in words_of(text) if not word.endswith("ly")]
+    if not told or not words:
         return
-    named = acts.pop()
+    own = [word for word in (*words[:1], *words[:0:-1]) if word in ACT_OF and not _TWO_ACTS & {*words}][:1]
+    named = ACT_OF[own[0]] if own else ""
     yield from _harmless(tool, named)
     yield from _put_aside(tool, named)
-    if text[1:2] == ["of"] or (text[0].endswith("ed") and text[0] not in ACT_OF):
+    if told[1:2] == ["of"] or (told[0].endswith("ed") and told[0] not in ACT_OF):
         return  # `Patch of a branch`, `Registered devices`: no verbs
-    verb = act_stem(text[0])
-    told = ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
-    sentence = {act_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
-    if told is None or told == named or frozenset((told, named)) in _COMPATIBLE:
-        return
-    if named == "read" and words_of(tool.name)[-1] in _MADE and words_of(tool.name)[-1] in sentence:
+    verb = act_stem(told[0])
+    act = ACT_OF.get(verb, "read" if verb in ("returns", "return") else "")
+    sentence = {act_stem(word) for word in words_of(text.split(".")[0])}
+    if named == "read" and words[-1] in _MADE and words[-1] in sentence:
         return  # `get_preview_link` creates what it returns
-    if any(ACT_OF.get(word) == named for word in sentence) or any(
-        act_stem(word) in sentence for word in words if word in ACT_OF
-    ):
-        return
-    yield Hit(
-        "RC207", f"the name says {named}, the description begins with {quote_text(text[0])}",
-        "correct the description, or rename the tool", tool.at("description"),
-    )  # fmt: skip
+    if _is_turned(words[0], told) or (
+        act and named and act != named and "mark" not in (act, named) and frozenset((act, named)) not in _COMPATIBLE
+        and not any(ACT_OF.get(word) == named or word[:4] == own[0][:4] for word in sentence)
+        and ({act, named} & _APART or _is_of(words, text))
+    ):  # fmt: skip
+        yield Hit(
+            "RC207",
+            f"the name says {quote_text(own[0] if own else words[0])}, the description begins with "
+            f"{quote_text(told[0])}",
+            "correct the description, or rename the tool", tool.at("description"),
+        )  # fmt: skip
+
+
+_SWITCHED: Final = re.compile(
+    r"^\W*(?:(?:switch|turn)(?:es|s)?\b(?=(?: [\w-]+){0,3}? (on|off)\b)|"
+    r"takes?\b(?=(?: [\w-]+){1,3} (?:off|out|away|down)\b))",
+    re.IGNORECASE,
+)
+"""`Switches the alarm on`, `Takes a tag off`"""
+
+
+def _as_verb(found: re.Match[str]) -> str:
+    return {"on": "enables", "off": "disables"}.get((found[1] or "").lower(), "removes")
+
+
+_TWO_ACTS: Final = word_set("or and")
+_APART: Final = word_set("read send")
+"""What reads or sends does not change a thing, whatever it is."""
+
+
+def _is_of(words: Sequence[str], text: str) -> bool:
+    """Whether the verb that a text begins with is said of what the name has: `Opens a new ticket` of `archive_ticket`,
+    and not `Creates a copy` of `remove_background`."""
+    objects = [word for word in words if word not in ACT_OF]
+    told = telling(_CLAUSE.split(text.strip(" *`\"'-"))[0])[1:]
+    return not objects or any(alike(word, one) for word in told for one in objects)
+
+
+def _is_turned(verb: str, told: Sequence[str]) -> bool:
+    """Whether the first word of a text is the contrary of that of a name: `stop_server`, which says it starts one."""
+    first = told[0]
+    forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
+    turned = any(frozenset((verb, one)) in TURNS or is_undone(verb, one) or is_undone(one, verb) for one in forms)
+    return turned and not any(word.startswith(verb[:4]) for word in told)
 
 
 _HARMLESS: Final = re.compile(
@@ -314,24 +342,6 @@ def _chooses(argument: Argument) -> bool:
 
 
 _MADE: Final = word_set("link url token session key signature preview summary screenshot snapshot report")
-
-
-def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
-    """`stop_server` that says it starts one: the first word of the text is the contrary of a word of the name."""
-    told = words_of(tool.description[:300].split(".")[0])
-    if not told or not words:
-        return
-    first, verb = told[0], words[0]
-    forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
-    own = any(word.startswith(verb[:4]) for word in told)
-    turned = [form for form in forms if frozenset((verb, form)) in TURNS]
-    if not own and (turned or any(is_undone(verb, form) or is_undone(form, verb) for form in forms)):
-        yield Hit(
-            "RC207",
-            f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
-            "correct the description, or rename the tool",
-            tool.at("description"),
-        )
 
 
 def is_undone(verb: str, other: str) -> bool:
