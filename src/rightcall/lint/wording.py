@@ -121,16 +121,31 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
     sentence = _ARTICLE.search(text) is not None
     same = repeats and 0 < length - len(_ARTICLE.findall(text)) < 5 and not (sentence and _LINK.search(text))
-    if length < 3 or (len(text) < 12 and text.isascii() and not sentence) or (same and (sentence or length < 4)):
-        how = "says no more than the name" if repeats else "is too short to choose by"
+    idle = not repeats and all(word in _IDLE or any(alike(word, other) for other in named) for word in told)
+    idle = idle and named.isdisjoint(_IDLE_VERBS) and {*told[:1]} <= _IDLE_VERBS and not {*told[:1]} <= {"give", "work"}
+    if (
+        idle
+        or length < 3
+        or (len(text) < 12 and text.isascii() and not sentence)
+        or (same and (sentence or length < 4))
+    ):
+        how = "says no more than the name" if repeats or idle else "is too short to choose by"
         yield Hit(
             "RC202",
             f"{quote_text(text)} {how}",
             "say what it does, when to use it, and what it returns",
             place,
-            certain=length < 3 or not _is_evident(tool),
+            certain=idle or length < 3 or not _is_evident(tool),
         )
 
+
+_IDLE_VERBS: Final = word_set("perform execute handle process do doe run carry carrie call invoke used take manage")
+_IDLE: Final = _IDLE_VERBS | word_set(
+    "operation action task function argument request data thing stuff job call api result output item entity object parameter "
+    "option requested required needed appropriate relevant provided corresponding various certain related necessary "
+    "what some any all out give back return and"
+)
+"""Words that could be said of any tool."""
 
 _ARTICLE: Final = re.compile(
     r"\b(?:an?|the|one|your|this|that|any|some|single|given|specified|certain|existing)\b", re.IGNORECASE
