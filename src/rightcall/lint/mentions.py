@@ -284,15 +284,16 @@ _FIELDS: Final = word_set(
     "from value code path day range index level period"
 )
 _MAKES: Final = word_set(
-    "get list search find create delete remove update fetch add describe validate resolve lookup look retrieve prepare "
-    "cancel submit upload download generate send make verify publish approve reject register refresh enumerate "
-    "activate enable disable wait pick choose insert append attach detach restore archive compute determine discover explore "
-    "identify reset rename replace revoke scan subscribe acquire obtain collect compare configure connect drain"
+    "get list search find create delete remove update fetch add describe validate resolve lookup look retrieve "
+    "prepare cancel submit upload download generate send make verify publish approve reject register refresh "
+    "enumerate activate enable disable wait pick choose insert append attach detach restore archive compute determine "
+    "discover explore identify reset rename replace revoke scan subscribe acquire obtain collect compare configure "
+    "connect drain"
 )
 _NOUNS_TOO: Final = word_set(
     "query read open start check show book hold run pay refund close lock reserve confirm charge view export import "
-    "sync stop save load move copy convert assign transfer inspect browse select retry deploy execute release set estimate "
-    "calculate preview"
+    "sync stop save load move copy convert assign transfer inspect browse select retry deploy execute release set "
+    "estimate calculate preview"
 )
 """Verbs that are nouns as well: `start_time` is a field."""
 _AGAIN: Final = re.compile(r"(?:un|re|de|dis)(?=\w{3})")

@@ -20,7 +20,8 @@ _ACTS: Final = {
     "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look "
     "display",
     "delete": "delete remove erase destroy drop purge wipe discard",
-    "create": "create insert register add start begin launch enroll enable activate resume restore",
+    "create": "create insert register add",
+    "start": "start begin launch enroll enable activate resume restore",
     "open": "open",
     "make": "generate",
     "update": "update modify patch edit",
@@ -41,7 +42,8 @@ TURNS: Final = [frozenset(pair.split("/")) for pair in _TURNS_TEXT.split()]
 """Verbs, each with its contrary. A contrary that only begins with `un`, `dis` or `de` is one as well."""
 _COMPATIBLE_TEXT = (
     "end/update end/delete end/send end/move create/send create/update make/read make/create make/update make/send "
-    "make/move update/move move/send open/read open/create open/make open/update open/move open/send"
+    "make/move update/move move/send open/read open/create open/make open/update open/move open/send "
+    "open/start start/create start/make start/update start/send start/move"
 )
 _COMPATIBLE: Final = {frozenset(pair.split("/")) for pair in _COMPATIBLE_TEXT.split()}
 _SIDES: Final = (
@@ -121,8 +123,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
     sentence = _ARTICLE.search(text) is not None
     same = repeats and 0 < length - len(_ARTICLE.findall(text)) < 5 and not (sentence and _LINK.search(text))
-    idle = not repeats and all(word in _IDLE or any(alike(word, other) for other in named) for word in told)
-    idle = idle and named.isdisjoint(_IDLE_VERBS) and {*told[:1]} <= _IDLE_VERBS and not {*told[:1]} <= {"give", "work"}
+    idle = not repeats and {*told[:1]} <= _IDLE_VERBS and named.isdisjoint(_IDLE_VERBS)
+    idle = idle and all(word in _IDLE or any(alike(word, other) for other in named) for word in told)
     if (
         idle
         or length < 3
@@ -141,9 +143,9 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
 
 _IDLE_VERBS: Final = word_set("perform execute handle process do doe run carry carrie call invoke used take manage")
 _IDLE: Final = _IDLE_VERBS | word_set(
-    "operation action task function argument request data thing stuff job call api result output item entity object parameter "
-    "option requested required needed appropriate relevant provided corresponding various certain related necessary "
-    "what some any all out give back return and"
+    "operation action task function argument request data thing stuff job call api result output item entity object "
+    "parameter option requested required needed appropriate relevant provided corresponding various certain related "
+    "necessary what some any all out give back return and"
 )
 """Words that could be said of any tool."""
 
@@ -225,7 +227,7 @@ def _act(tool: ToolView) -> Iterator[Hit]:
     if _is_turned(words[0], told) or (
         act and named and act != named and "mark" not in (act, named) and frozenset((act, named)) not in _COMPATIBLE
         and not any(ACT_OF.get(word) == named or word[:4] == own[0][:4] for word in sentence)
-        and ({act, named} & _APART or _is_of(words, text))
+        and (({act, named} & _APART and "start" not in (act, named)) or _is_of(words, text))
     ):  # fmt: skip
         yield Hit(
             "RC207",
