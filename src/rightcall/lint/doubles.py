@@ -15,6 +15,7 @@ from rightcall.lint.findings import Hit, join_names, quote_name, word_set
 from rightcall.lint.likeness import OF_SPELLING, SHORT, one_letter_apart, spelt
 from rightcall.lint.meaning import (
     NEAR_VERB,
+    OF_STATE,
     SAME_THING,
     find_alike,
     first_sentence,
@@ -298,6 +299,7 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     near = any({*apart[0]} <= group for group in NEAR_VERB)
     if not _take_the_same(one, other):
         return _OF_TEXTS if near and mine[0] == apart[0][0] and _do_the_same(one, other) else None
+    near = near or ({*apart[0]} <= _SHOWS | {"check"} and mine[-1] in OF_STATE and "check" in apart[0])
     listed = {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]
     shown = {*apart[0]} <= _FACTS or {*apart[0]} <= _SHOWS
     if mine[-1] == apart[0][0]:

@@ -7,7 +7,7 @@ are left alone. Marks around a name (backticks, quotes) make no difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import chain
 from typing import Final
 
@@ -98,30 +98,31 @@ _ORDERED: Final = re.compile(
 )
 
 
-def _of_others(tool: ToolView, tools: Sequence[ToolView]) -> list[str]:
-    """The arguments that the text of a tool tells to give and that only other tools have: `Set contact_id to …`."""
+def _of_others(tool: ToolView, taken: Collection[str], names: Set[str]) -> list[str]:
+    """The arguments that the text of a tool tells to give and that only other tools have: `Set contact_id to …`.
+    `taken` is what any tool takes, `names` those of all tools; a sentence that names another tool may tell of it."""
     text = plain(tool.description[:MOST_TEXT])
-    found = [(next(filter(None, one.groups())), one) for one in _ORDERED.finditer(text)]
-    if not found or tool.has_operations:
-        return []
+    found = {next(filter(None, one.groups())): one for one in _ORDERED.finditer(text)}
     own = {name.lower() for one in tool.arguments for name in (one.name, *map(str, as_list(one.schema.get("enum"))))}
-    others = {one.name.lower() for other in tools for one in other.arguments} - own
-    named = re.compile("|".join(rf"\b{re.escape(one.name)}\b" for one in tools if one is not tool and one.name) or "$^")
+    told = {name: _sentence(text, one) for name, one in found.items() if name.lower() in taken}
+    names -= {tool.name, *told}
     return [
-        name for name, one in found
-        if name.lower() in others and not named.search(sentence := _sentence(text, one)) and not _TOLD.search(sentence)
-    ]  # fmt: skip
+        name
+        for name, sentence in told.items()
+        if name.lower() not in own and not _TOLD.search(sentence) and not {*_WORDS.findall(sentence)} & names
+    ]
 
 
-_TOLD: Final = re.compile(
-    r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|settings?|env|fields?|columns?)\b", re.IGNORECASE
-)
-"""A sentence about what comes back, or about settings."""
+_WORDS: Final = re.compile(r"[\w-]+")
+_TOLD: Final = re.compile(r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|fields?|columns?)\b", re.IGNORECASE)
+"""A sentence about what comes back."""
 
 
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
-    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    taken = {one.name.lower() for tool in tools for one in tool.arguments}
+    named = {tool.name for tool in tools}
+    known = taken | {tool.name.lower() for tool in tools}
     known |= {joined(name) for name in known}
     known |= {
         str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
@@ -145,7 +146,8 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             mentioned, shown = [], []  # what the text names may be a key of the open object
         returned = {name.lower() for name in _told_results(tool)}
         unknown = (name for name in mentioned if name.lower() not in returned)
-        listed += [] if any(map(_is_open, tool.arguments)) else _of_others(tool, tools)
+        if not tool.has_operations and not any(map(_is_open, tool.arguments)):
+            listed += _of_others(tool, taken, named)
         names = [*listed, *(name for name in unknown if name.lower() not in known and joined(name) not in known)]
         names += [name for name in shown if name not in names]
         if names:
@@ -357,6 +359,8 @@ _OWN: Final = re.compile(r"(?<=\w)[`'\"]{0,1}['’]s\b")
 """`` `get_page`'s ``"""
 _CAMEL: Final = re.compile(r"[a-z][A-Z]")
 _MOST_PIECES = 40
+_MOST_NAMES = 40
+"""Names of one tool that are looked for in its texts."""
 
 
 def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -368,6 +372,7 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     is_camel = any(_CAMEL.search(tool.name) for tool in tools)
     for tool in tools:
         names: list[str] = []
+        seen: set[str] = set()
         place = tool.at("description")
         for path, text in prose_of(tool):
             unmarked = plain(_OWN.sub(" ", text[:MOST_TEXT]))
@@ -378,7 +383,10 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
                 told = len(tools) > 1 or found.re is _USES or not found[3] or f"`{name}`" in text
                 told = told and (is_camel or not _CAMEL.search(name))  # else a function of a library
                 told = told and not any(one.match(found.string, found.end()) for one in (_ELSEWHERE, _OF_CODE))
-                if _plain(name) not in known and told and not _is_value(name, unmarked):
+                if name in seen or len(seen) >= _MOST_NAMES or _plain(name) in known or not told:
+                    continue
+                seen.add(name)
+                if not _is_value(name, unmarked):
                     place = place if names else path
                     names.append(name)  # one tool alone may be a piece of a list
         if names:

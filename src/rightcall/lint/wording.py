@@ -47,7 +47,7 @@ _COMPATIBLE_TEXT = (
 )
 _COMPATIBLE: Final = {frozenset(pair.split("/")) for pair in _COMPATIBLE_TEXT.split()}
 _SIDES: Final = (
-    ("start begin beginning earliest", "end ending latest finish"),
+    ("start starts begin begins beginning earliest", "end ends ending latest finish"),
     ("source origin", "destination target"),
     ("origin departure", "destination arrival"),
     ("minimum min lowest smallest", "maximum max highest largest"),
@@ -73,7 +73,12 @@ _PLACEHOLDER: Final = re.compile(
     r"blah(?:\s+blah)*|does (?:some )?(?:stuff|things|something)(?: with [\w ]{2,30})?(?:, see [\w ]{2,30})?|"
     r"string|desc|test(?:\s+(?:tool|description))?|coming soon|to be (?:done|written|defined|added)|"
     r"(?:(?:insert|add|enter|write|your|put|some|tool|function|argument|parameter|a|the)\s+){0,4}description"
-    r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
+    r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|"
+    r"(?:please )?see (?:the )?(?:docs?|documentation|readme|wiki|(?:source )?code|name|above|below|elsewhere)|"
+    r"(?:for )?internal(?: use)?(?: only)?|self[- ]explanatory|"
+    r"(?:just )?(?:what|as) the name (?:says|suggests|implies)|"
+    r"(?:please )?(?:ask|contact) [\w ]{2,40}|(?:please )?do not (?:touch|change|remove|use)|"
+    r"(?:an? |the )?(?:old|new|legacy) version(?: of [\w ]{2,30})?(?:, do not (?:touch|change|remove|use))?|)\W*",
     re.IGNORECASE,
 )
 _STARTS_TODO: Final = re.compile(
@@ -186,7 +191,9 @@ _THIS_TOOL: Final = re.compile(
 
 
 def _is_placeholder(text: str) -> bool:
-    return len(text) < 120 and (_PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None)
+    said = [one for one in re.split(r"[.;!?]\s", text[:120]) if one.strip()]
+    empty = all(map(_PLACEHOLDER.fullmatch, said)) or _STARTS_TODO.match(text) is not None
+    return (len(text) < 120 and empty) or "lorem ipsum dolor" in text[:MOST_TEXT].lower()
 
 
 def telling(text: str) -> list[str]:
@@ -395,8 +402,10 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
         first = seen.setdefault((argument.path[:-1], text), argument)
         if (
             first is not argument
-            and len(text) > 11
-            and len(re.findall(r"[a-z]+", text)) > 2
+            and (
+                (len(text) > 11 and len(re.findall(r"[a-z]+", text)) > 2)
+                or (text and _differ_in_number(first, argument))
+            )
             and not _is_pair(first, argument)
             and text not in shown
         ):
@@ -406,6 +415,13 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
                          f"{quote_text(argument.description)}",
                 "describe the difference", argument.path,
             )  # fmt: skip
+
+
+def _differ_in_number(one: Argument, other: Argument) -> bool:
+    """`account1` and `account2`, the same by their texts."""
+    words = words_of(one.name)
+    both = words[-1:] != words_of(other.name)[-1:] and all(words_of(side.name)[-1].isdigit() for side in (one, other))
+    return both and words[:-1] == words_of(other.name)[:-1] and _MORE_OF.isdisjoint(words) and len(words[0]) > 2
 
 
 def _is_pair(one: Argument, other: Argument) -> bool:
@@ -555,7 +571,7 @@ def _opposite(name: str, text: str) -> str | None:
     )
     if len(told) < 2 or told[0] in ("like", "same", "see", "as") or not text[:20].isascii():
         return None  # of another language, an English word is the name of something else
-    clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
+    clause = next((at for at, word in enumerate(told) if at and word in ("that", "which", "where", "whose", "when")), 4)
     begins = told[: min(clause, 4)]
     for mine, contrary in ((_FIRSTS, "last final latest"), (_LASTS, "first earliest")):
         found = next((word for word in begins[:2] if word in contrary.split()), None)
