@@ -73,14 +73,18 @@ _PLACEHOLDER: Final = re.compile(
     r"blah(?:\s+blah)*|does (?:some )?(?:stuff|things|something)(?: with [\w ]{2,30})?(?:, see [\w ]{2,30})?|"
     r"string|desc|test(?:\s+(?:tool|description))?|coming soon|to be (?:done|written|defined|added)|"
     r"(?:(?:insert|add|enter|write|your|put|some|tool|function|argument|parameter|a|the)\s+){0,4}description"
-    r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|"
-    r"(?:please )?see (?:the )?(?:docs?|documentation|readme|wiki|(?:source )?code|name|above|below|elsewhere)|"
-    r"(?:for )?internal(?: use)?(?: only)?|self[- ]explanatory|"
-    r"(?:just )?(?:what|as) the name (?:says|suggests|implies)|"
-    r"(?:please )?(?:ask|contact) [\w ]{2,40}|(?:please )?do not (?:touch|change|remove|use)|"
-    r"(?:an? |the )?(?:old|new|legacy) version(?: of [\w ]{2,30})?(?:, do not (?:touch|change|remove|use))?|)\W*",
+    r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
     re.IGNORECASE,
 )
+_EXCUSE: Final = re.compile(
+    r"\W*(?:(?:please )?see (?:the )?(?:docs?|documentation|readme|wiki|(?:source )?code|name)|"
+    r"(?:for )?internal(?: use)?(?: only)?|self[- ]explanatory|"
+    r"(?:just )?(?:what|as) the name (?:says|suggests|implies)|(?:please )?do not (?:touch|change|remove|use)|"
+    r"(?:please )?(?:ask|contact) \w+ before [\w ]{2,40}|"
+    r"(?:an? |the )?(?:old|new|legacy) version(?: of [\w ]{2,30})?(?:, do not (?:touch|change|remove|use))?)\W*",
+    re.IGNORECASE,
+)
+"""What stands for the description of a tool, and tells nothing of it."""
 _STARTS_TODO: Final = re.compile(
     r"\W*(?:(?i:tbd|fixme|lorem ipsum|placeholder|xxx)\b|(?i:todo)\s*(?:[:!?(\[]|-\s|$)|TODO\b(?!\s+(?i:lists?|items?|"
     r"entit|tasks?|ids?|entr|names?|apps?|titles?|status)))"
@@ -107,6 +111,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from _argument_description(argument)
 
 
+_SENTENCES: Final = re.compile(r"[.;!?]\s")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of languages that write no space between words: about two make one."""
 
@@ -119,7 +124,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
                 "RC201", "no description", "say what it does, when to use it, and what it returns", tool.at("name")
             )
         return
-    if _is_placeholder(text):
+    said = [one for one in _SENTENCES.split(text[:120]) if one.strip()]
+    if _is_placeholder(text) or (len(text) < 120 and all(map(_EXCUSE.fullmatch, said))):
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
     text = _THIS_TOOL.sub("", text)
@@ -191,8 +197,7 @@ _THIS_TOOL: Final = re.compile(
 
 
 def _is_placeholder(text: str) -> bool:
-    said = [one for one in re.split(r"[.;!?]\s", text[:120]) if one.strip()]
-    empty = all(map(_PLACEHOLDER.fullmatch, said)) or _STARTS_TODO.match(text) is not None
+    empty = _PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None
     return (len(text) < 120 and empty) or "lorem ipsum dolor" in text[:MOST_TEXT].lower()
 
 
