@@ -10,10 +10,12 @@ from typing import Final
 from rightcall.base.letters import skeleton
 from rightcall.gate.repair.words import joined, opposed, singular, words_of
 from rightcall.lint.definitions import ToolView
+from rightcall.lint.evident import MOST_TEXT
 from rightcall.lint.findings import Hit, join_names, quote_name, word_set
 from rightcall.lint.likeness import OF_SPELLING, SHORT, one_letter_apart, spelt
 from rightcall.lint.meaning import (
     NEAR_VERB,
+    OF_STATE,
     SAME_THING,
     find_alike,
     first_sentence,
@@ -32,8 +34,11 @@ _VERBS = (
 _SAME_VERB: Final = [word_set(line) for line in _VERBS.split("|")]
 _SAYS_LITTLE: Final = word_set("all the a an of for every any")
 _LATER: Final = word_set(
-    "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed v"
+    "new old legacy alt alternative copy final tmp temp beta alpha next latest improved better fixed ex v"
 )
+_SAYS_NO_MORE: Final = word_set("new old legacy alt alternative improved better fixed ex v")
+"""Versions of which nobody knows what they change; `latest` or `copy` may say it."""
+_BEFORE: Final = word_set("new old legacy")
 _MOST_PAIRS = 400
 """Tools of one list that are compared each with each."""
 _MOST_TOLD = 3
@@ -89,6 +94,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 
 
 _OF_NUMBER: Final = "differ only in singular and plural"
+_OF_VERSION: Final = "differ only in a version or a word such as `new`"
 
 
 _OF_STYLE: Final = ("differ only in style", "look the same", "have the same words in another order")
@@ -102,6 +108,10 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     mine, theirs = (
         needed if any(needed) else [{joined(argument.name) for argument in tool.top} for tool in (one, other)]
     )
+    if why == _OF_VERSION and all(
+        word in _SAYS_NO_MORE or len(word) == 1 for word in {*words_of(one.name)} ^ {*words_of(other.name)}
+    ):
+        return True
     if why == _OF_NUMBER:
         return _are_alike_in_number(one, other, mine, theirs)
     ends = words_of(one.name)[-1], words_of(other.name)[-1]
@@ -169,11 +179,28 @@ _UNLIKE: Final = re.compile(r"\b(?:without|only|but not|rather than|instead of|u
 def _tells_apart(one: ToolView, other: ToolView, why: str) -> bool:
     """Whether the description of one says when to take the other: `For a few words use edit_poem instead`."""
     texts = ((one.description, other.name), (other.description, one.name))
+    if why == _OF_VERSION and any(
+        _tells_version(tool, other_tool) for tool, other_tool in ((one, other), (other, one))
+    ):
+        return True
     return any(
         (why in _OF_MEANING and _UNLIKE.search(text.split(". ", 1)[0]))
         or (name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None)
         for text, name in texts
     )
+
+
+def _tells_version(tool: ToolView, other: ToolView) -> bool:
+    """Whether a text says which of two versions to take, or has the word that only its name has: `Marks it as old`."""
+    told = {*words_of(tool.description[:MOST_TEXT])}
+    own = {word for word in words_of(tool.name) if word in _LATER and len(word) > 1} - {*words_of(other.name)}
+    return not told.isdisjoint(_VERSIONS | own)
+
+
+_VERSIONS: Final = word_set(
+    "deprecated obsolete outdated legacy superseded supersedes replaced replaces successor predecessor instead prefer "
+    "preferred recommended former previous older newer version"
+)
 
 
 _TURNED: Final = frozenset(("to", "from", "2", "for", "by", "in"))
@@ -193,8 +220,9 @@ def resemblance(one: str, other: str) -> str | None:
     if skeleton(one) == skeleton(other):
         return "look the same"
     mine, theirs = words_of(one), words_of(other)
-    if opposed(one, other):
-        return None
+    numbered = {mine[-2:-1], theirs[-2:-1]} == {("v",)} and mine[:-2] == theirs[:-2]  # `send_sms_v1`, `send_sms_v2`
+    if numbered or opposed(one, other):
+        return _OF_VERSION if numbered else None
     if len(mine) == len(theirs) == 1 and singular(mine[0]) == singular(theirs[0]):
         return _OF_NUMBER
     turned = sorted(map(singular, mine)) == sorted(map(singular, theirs)) and mine[0] != theirs[0]
@@ -202,10 +230,9 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return _OF_NUMBER
-    if _telling_words(mine) == _telling_words(theirs):
-        return "differ only in a word that says little"
-    if _without_version(mine) == _without_version(theirs):
-        return "differ only in a version or a word such as `new`"
+    for without, why in ((_telling_words, "differ only in a word that says little"), (_without_version, _OF_VERSION)):
+        if without(mine) == without(theirs):
+            return why
     if [*map(_long, mine)] == [*map(_long, theirs)]:
         return "mean the same"
     if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
@@ -245,8 +272,8 @@ def _telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _without_version(words: tuple[str, ...]) -> tuple[str, ...]:
-    kept = words
-    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit() or re.fullmatch(r"v\d+", kept[-1])):
+    kept = words[1:] if words[0] in _BEFORE else words
+    while len(kept) > 1 and (kept[-1] in _LATER or kept[-1].isdigit()):
         kept = kept[:-1]
     return kept
 
@@ -272,6 +299,7 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     near = any({*apart[0]} <= group for group in NEAR_VERB)
     if not _take_the_same(one, other):
         return _OF_TEXTS if near and mine[0] == apart[0][0] and _do_the_same(one, other) else None
+    near = near or ({*apart[0]} <= _SHOWS | {"check"} and mine[-1] in OF_STATE and "check" in apart[0])
     listed = {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]
     shown = {*apart[0]} <= _FACTS or {*apart[0]} <= _SHOWS
     if mine[-1] == apart[0][0]:

@@ -31,7 +31,7 @@ _BEGINNING = 12
 MOST_TEXT: Final = 20_000
 """Characters of a description that are read."""
 _SOUGHT: Final = word_set("query q search term phrase keyword keywords text string input")
-_SWITCHES: Final = word_set(
+SWITCHES: Final = word_set(
     "enabled disabled enable disable active on raw force recursive verbose archived fresh dry run confirm overwrite "
     "bold italic underline"
 )
@@ -89,7 +89,7 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
     if values:
         return _are_spoken(values, told) or (bool(rest - _OF_KIND) and rest - _OF_KIND <= told)
     if argument.kind == "boolean":
-        return all(one in told or any(_is_form(one, word) for word in told) for one in rest - _SWITCHES)
+        return all(one in told or any(_is_form(one, word) for word in told) for one in rest - SWITCHES)
     if letters in _PAGING or (argument.kind == "string" and _is_sought(argument, tool, words, spoken)):
         return True
     if argument.kind == "string" and _is_of_name(words, letters, words_of(tool.name)):

@@ -10,8 +10,9 @@ from typing import Any, Final
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import is_word, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView, effective, outside_branches
-from rightcall.lint.evident import FORMED, MOST_TEXT, is_evident, is_told_elsewhere
+from rightcall.lint.evident import FORMED, MOST_TEXT, SWITCHES, is_evident, is_told_elsewhere
 from rightcall.lint.findings import Hit, Steps, join_names, named_steps, word_set
+from rightcall.lint.spelling import is_usual
 
 _SECTION: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:Args|Arguments|Parameters|Params|Inputs?)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*$",
@@ -136,16 +137,19 @@ def _is_clear_switch(name: str, tool: ToolView) -> bool:
     words = words_of(name)
     if re.search(r"[A-Z]{2}", name) or not _is_oversight(tool):
         return not re.search(r"[A-Z]{2}", name)
-    spelt = all(map(is_word, map(singular, words)))
-    return spelt and not (len(words) == 1 and words[0] in _VAGUE)
+    if len(words) == 1:
+        return words[0] in _PLAIN_SWITCHES or words[0].endswith("ed")
+    return all(is_word(singular(word)) or is_usual(word) for word in words)
 
 
-_VAGUE: Final = word_set(
-    "strict full deep final exact light soft hard special internal external extended advanced smart auto safe quick "
-    "fast simple clean hot live open flat lazy loose partial global local split plain mode flag switch legacy extra "
-    "hold direct major minor primary complete close net gross mark"
+_PLAIN_SWITCHES: Final = SWITCHES | word_set(
+    "public private draft html markdown json csv text quiet debug silent explain follow reverse desc asc hidden "
+    "visible unread important readonly optional unique default favorite featured global wait watch replace append "
+    "create upsert refresh cache stream shuffle loop autoplay mute fullscreen headless interactive detach "
+    "background color transparent minify pretty indent sort distinct fuzzy regex https ssl tls secure admin all "
+    "today new open"
 )
-"""Adjectives and nouns of which nobody can say what they would change."""
+"""Switches of which everybody knows what they do."""
 
 
 def _lists(schema: dict[str, Any]) -> bool:

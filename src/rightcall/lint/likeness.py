@@ -380,9 +380,10 @@ def _riddle(argument: Argument, tool: ToolView) -> Iterator[Hit]:
 
 _COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps ad ads bio")
 _TRADES: Final = word_set(
-    "iban bic asin isin cusip npi cik vin ean upc gtin mmsi imo icao iata lei aum apy apr roi rsi sma ema macd mrn icd "
-    "cpt ndc bpm dpi fps rpm iso crs epsg wkt bbox dtype fmt stdin stdout stderr glob sudo oauth jwt acl cidr cve cwe "
-    "rfc isp usd eur gbp btc eth evm abi dao tvl pnl otp mfa sso saml ldap qos cpu gpu ram ssd nlp rag tts stt eof crlf"
+    "iban bic asin isin cusip npi cik vin ean upc gtin mmsi imo icao iata lei aum apy apr roi rsi sma ema macd mrn "
+    "icd cpt ndc bpm dpi fps rpm iso crs epsg wkt bbox dtype fmt stdin stdout stderr glob sudo oauth jwt acl cidr "
+    "cve cwe rfc isp usd eur gbp btc eth evm abi dao tvl pnl otp mfa sso saml ldap qos cpu gpu ram ssd nlp rag tts "
+    "stt eof crlf fqdn vlan smd drc cvss html https tmdb"
 )
 """Abbreviations of a trade, which its people do not write out."""
 _ABBREVIATED: Final = _KNOWN | _TRADES | frozenset(SHORT) | _COMPARES

@@ -7,7 +7,7 @@ are left alone. Marks around a name (backticks, quotes) make no difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import chain
 from typing import Final
 
@@ -88,9 +88,41 @@ _SET: Final = re.compile(
 )
 
 
+_NOT = r"(?<!not )(?<!n't )(?<!never )\b"
+_ORDERED: Final = re.compile(
+    rf"{_NOT}(?i:set|pass|give|provide|supply|fill in|enter|specify|include|use|name)\s+"
+    rf"(?:(?:an?|the|your|both)\s+){{0,2}}({_IDENTIFIER})\b(?![(.:/=-]\w)|"
+    rf"(?<!^)(?<!^.){_NOT}(?i:set|supply|pass|specify|fill in)\s+([a-z]{{3,30}})\s+(?:to|for|with|as)\s+"
+    r"(?:the|an?|what|who|how|its|one)\b|"
+    rf"{_NOT}(?i:put|write|state|give)\s+(?:[\w'-]+\s+){{1,8}}?(?:in|into|as)\s+({_IDENTIFIER})\b(?![(.:/=-]\w)"
+)
+
+
+def _of_others(tool: ToolView, taken: Collection[str], names: Set[str]) -> list[str]:
+    """The arguments that the text of a tool tells to give and that only other tools have: `Set contact_id to …`.
+    `taken` is what any tool takes, `names` those of all tools; a sentence that names another tool may tell of it."""
+    text = plain(tool.description[:MOST_TEXT])
+    found = {next(filter(None, one.groups())): one for one in _ORDERED.finditer(text)}
+    own = {name.lower() for one in tool.arguments for name in (one.name, *map(str, as_list(one.schema.get("enum"))))}
+    told = {name: _sentence(text, one) for name, one in found.items() if name.lower() in taken}
+    names -= {tool.name, *told}
+    return [
+        name
+        for name, sentence in told.items()
+        if name.lower() not in own and not _TOLD.search(sentence) and not {*_WORDS.findall(sentence)} & names
+    ]
+
+
+_WORDS: Final = re.compile(r"[\w-]+")
+_TOLD: Final = re.compile(r"\b(?:return(?:s|ed)?|results?|responses?|outputs?|fields?|columns?)\b", re.IGNORECASE)
+"""A sentence about what comes back."""
+
+
 def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
     """Arguments that a text tells of and no tool of the list has."""
-    known = {one.name.lower() for tool in tools for one in tool.arguments} | {tool.name.lower() for tool in tools}
+    taken = {one.name.lower() for tool in tools for one in tool.arguments}
+    named = {tool.name for tool in tools}
+    known = taken | {tool.name.lower() for tool in tools}
     known |= {joined(name) for name in known}
     known |= {
         str(value).lower() for tool in tools for one in tool.arguments for value in as_list(one.schema.get("enum"))
@@ -114,6 +146,8 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
             mentioned, shown = [], []  # what the text names may be a key of the open object
         returned = {name.lower() for name in _told_results(tool)}
         unknown = (name for name in mentioned if name.lower() not in returned)
+        if not tool.has_operations and not any(map(_is_open, tool.arguments)):
+            listed += _of_others(tool, taken, named)
         names = [*listed, *(name for name in unknown if name.lower() not in known and joined(name) not in known)]
         names += [name for name in shown if name not in names]
         if names:
@@ -247,23 +281,35 @@ _SETTING: Final = re.compile(
 # ── tools ──
 
 _TOOL_NAME = r"[`'\"]([A-Za-z][\w-]{2,60})[`'\"]"
-_SNAKE_OR_CAMEL = r"(?:(?:_[a-z0-9]+)+|(?:[A-Z][a-z0-9]+)+)"
-_FIELD = (
-    r"(?:ids?|time|date|at|by|on|name|type|status|count|term|price|text|url|key|token|number|size|mode|only|in|out|to|"
-    r"from|value|code|path|day|range|index|level|period)\b"
+_FIELDS: Final = word_set(
+    "id ids time date at by on name type status count term price text url key token number size mode only in out to "
+    "from value code path day range index level period"
 )
-_MAKES = (
-    r"(?:get|list|search|find|create|delete|remove|update|fetch|add|describe|validate|resolve|lookup|look_up|retrieve|"
-    r"prepare|cancel|submit|upload|download|generate|send|make|verify|publish|approve|reject|register|refresh)"
+_MAKES: Final = word_set(
+    "get list search find create delete remove update fetch add describe validate resolve lookup look retrieve "
+    "prepare cancel submit upload download generate send make verify publish approve reject register refresh "
+    "enumerate activate enable disable wait pick choose insert append attach detach restore archive compute determine "
+    "discover explore identify reset rename replace revoke scan subscribe acquire obtain collect compare configure "
+    "connect drain"
 )
-_VERBED = (
-    rf"(?:{_MAKES}(?!_{_FIELD}(?!_)){_SNAKE_OR_CAMEL}|"
-    r"(?:query|read|open|start|check|show|book|hold|run|pay|refund|close|lock|unlock|reserve|confirm|charge|view|export|"
-    r"import|sync|stop|save|load|move|copy|convert|assign|transfer|inspect|browse|select|retry|restart|deploy|execute|"
-    rf"release|set|select|estimate|calculate|preview)(?:_[a-z0-9]+)*_(?!{_FIELD})[a-z0-9]+)\b"
-    rf"(?![(.=+-]\w|/(?!{_MAKES}_)\w|\(|=)"
+_NOUNS_TOO: Final = word_set(
+    "query read open start check show book hold run pay refund close lock reserve confirm charge view export import "
+    "sync stop save load move copy convert assign transfer inspect browse select retry deploy execute release set "
+    "estimate calculate preview"
 )
-"""The name of a tool by its verb. Some verbs are nouns as well: `start_time` is a field."""
+"""Verbs that are nouns as well: `start_time` is a field."""
+_AGAIN: Final = re.compile(r"(?:un|re|de|dis)(?=\w{3})")
+
+
+def _is_verbed(name: str) -> bool:
+    """Whether it is the name of a tool by its verb."""
+    verb, *words = words_of(name)
+    field = words[-1] in _FIELDS
+    verbs = {verb, _AGAIN.sub("", verb, count=1)}
+    made = not verbs.isdisjoint(_MAKES) and not (field and len(words) == 1)
+    return made or (not verbs.isdisjoint(_NOUNS_TOO) and not field) or words[-1] == "lookup"
+
+
 _USES: Final = re.compile(
     rf"\b(?i:use|call|using|calling|invoke|invoking|run|running|try|prefer|via|with|from|"
     rf"see)\s+(?:the\s+)?(?:{_TOOL_NAME}|([a-z]+(?:_[a-z0-9]+)+))\s+tool\b"
@@ -272,16 +318,32 @@ _USES: Final = re.compile(
     rf"([a-z]+(?:_[a-z0-9]+)+))\s+(?:tool\s+)?is\s+(?:called|used|invoked|run)\b"
 )
 _NAMES: Final = re.compile(
-    r"\b(?i:use|using|call|calling|run|running|invoke|invoking|try|prefer|(?<!\()via|with|from|"
+    r"\b((?i:use|using|call|calling|run|running|invoke|invoking|ask|try|prefer|(?<!\()via|with|from|"
     r"(?<!supported )(?<!provided )by|through|see|"
     r"see also|after|before|than|output of|results? of|(?:to |for )?use(?:d)? (?:it )?(?:in|with|by|for)|"
-    rf"(?:needed|required|expected|accepted) by|(?:pass|feed|hand)(?:ed)? (?:it |this |them )?(?:on )?(?:to|into))\s+"
-    rf"(?:the\s+)?({_VERBED})"
-    rf"|(?<!\.)\b({_VERBED})\s+(?:first|beforehand|instead|afterwards|returned|returns|gave|was called|"
-    r"has been called|must be called)\b"
-    r"|\b(?:Call|call|Run|run|Invoke|invoke|calling)\s+((?!pg_)[a-z]+(?:_[a-z0-9]+)+)\s+(?:first|before|beforehand)\b"
+    r"(?:needed|required|expected|accepted) by|(?:pass|feed|hand)(?:ed)? (?:it |this |them )?(?:on )?(?:to|into)))\s+"
+    rf"(?:the\s+)?({_IDENTIFIER})\b(?![(.=+-]\w|/(?![a-z]+_)\w|\(|=)"
+    rf"|(?<![\w./])({_IDENTIFIER})\s+(first|beforehand|instead|afterwards|returned|returns|gave|"
+    r"(?:was|has been|must be|should be|has to be|can be) (?:called|run|invoked|used))\b"
 )
 """In a text without marks."""
+_CALLS: Final = re.compile(r"call|run|invok|see also|first|before|(?:must|should|has to) be", re.IGNORECASE)
+_GOES_ON: Final = re.compile(
+    r"[`'\"]?(?:\s*(?:[.,;:)]|$)|"
+    r"\s+(?:first|before|beforehand|again|and|to|or|with|for|in order|once|until|when|if)\b)"
+)
+"""What comes behind the name of something that is called; not `run low_priority jobs`."""
+
+
+def _is_called(found: re.Match[str]) -> bool:
+    """Whether what a text names is a tool by its verb, or by what is done to it: `Call find_pod first`."""
+    name, around = found[2] or found[3], found[1] or found[4]
+    if _is_verbed(name):
+        return True
+    called = _CALLS.match(around) is not None and (found[4] or _GOES_ON.match(found.string, found.end()))
+    return bool(called) and words_of(name)[-1] not in _FIELDS and not name.startswith("pg_")
+
+
 _ELSEWHERE: Final = re.compile(
     r"[`'\"]?(?:\s+tools?)?\s+(?:on|from|of|in|at)\s+(?:the\s+)?[`'\"]?(?:[\w-]+-mcp\b|mcp-[\w-]+|"
     r"(?:another|other|an?other|a different) (?:[\w-]+ )?servers?\b)",
@@ -297,6 +359,8 @@ _OWN: Final = re.compile(r"(?<=\w)[`'\"]{0,1}['’]s\b")
 """`` `get_page`'s ``"""
 _CAMEL: Final = re.compile(r"[a-z][A-Z]")
 _MOST_PIECES = 40
+_MOST_NAMES = 40
+"""Names of one tool that are looked for in its texts."""
 
 
 def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -308,15 +372,21 @@ def _unknown_tools(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None,
     is_camel = any(_CAMEL.search(tool.name) for tool in tools)
     for tool in tools:
         names: list[str] = []
+        seen: set[str] = set()
         place = tool.at("description")
         for path, text in prose_of(tool):
             unmarked = plain(_OWN.sub(" ", text[:MOST_TEXT]))
             for found in chain(_USES.finditer(text[:MOST_TEXT]), _NAMES.finditer(unmarked)):
-                name = next(one for one in found.groups() if one)
-                told = len(tools) > 1 or found.re is _USES or not found[2] or f"`{name}`" in text
+                if found.re is _NAMES and not _is_called(found):
+                    continue
+                name = next(one for one in found.groups() if one) if found.re is _USES else found[2] or found[3]
+                told = len(tools) > 1 or found.re is _USES or not found[3] or f"`{name}`" in text
                 told = told and (is_camel or not _CAMEL.search(name))  # else a function of a library
                 told = told and not any(one.match(found.string, found.end()) for one in (_ELSEWHERE, _OF_CODE))
-                if _plain(name) not in known and told and not _is_value(name, unmarked):
+                if name in seen or len(seen) >= _MOST_NAMES or _plain(name) in known or not told:
+                    continue
+                seen.add(name)
+                if not _is_value(name, unmarked):
                     place = place if names else path
                     names.append(name)  # one tool alone may be a piece of a list
         if names:

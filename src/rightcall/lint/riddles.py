@@ -17,6 +17,7 @@ _MOST_SIBLINGS: Final = 40
 _SHORTEST: Final = 3
 _LONGEST: Final = 5
 """Letters of a name that may be an abbreviation. A longer one that no word list has is a trade name, or foreign."""
+_BARE: Final = 4
 _NEAR: Final = 4
 _VOWEL: Final = re.compile(r"[aeiouy]")
 _KINDS: Final = word_set("id ids no nr num number code cd key name type val value flag flg str int dt ts")
@@ -97,12 +98,13 @@ def is_riddle(argument: Argument, tool: ToolView, known: frozenset[str]) -> bool
     if not parts or short or not argument.name.isascii() or any(map(str.isdigit, argument.name)):
         return False
     told = words_of(argument.description[:_MOST_TEXT])
+    bare = [part for part in parts if len(part) >= _BARE and _VOWEL.search(part) is None and part not in known]
     if not all(_is_obscure(part, known, bare=not told) for part in parts):
-        return False
+        parts = [part for part in bare if told and _is_obscure(part, known, bare=False)]  # `psi_thrs`
     around = words_of(f"{tool.name} {tool.description[:_MOST_TEXT]}")
     others = [word for one in tool.arguments[:_MOST_SIBLINGS] for word in words_of(one.description[:_MOST_TEXT])]
     beside = [word for one in argument.siblings[:_MOST_SIBLINGS] if one != argument.name for word in words_of(one)]
-    if any(_is_explained(part, told, around) or part in others for part in parts):
+    if not parts or any(_is_explained(part, told, around) or part in others for part in parts):
         return False
     if any(part.startswith(word) for part in parts for word in (*told, *beside) if len(word) >= _SHORTEST):
         return False  # `hgvsp`, in HGVS
@@ -114,7 +116,14 @@ def _is_obscure(part: str, known: frozenset[str], *, bare: bool) -> bool:
     counted = part[0] == "n" and len(part) > _SHORTEST and part[1:] in known  # `nproc`
     if not 1 < len(part) <= _LONGEST or part in known or counted or is_unit(part):
         return False
-    return bare or _VOWEL.search(part) is None
+    return bare or _VOWEL.search(part) is None or _ENDS_CUT.search(part) is not None
+
+
+_ENDS_CUT: Final = re.compile(
+    r"^(?!.*(?:[cf]t|[kpx]t|[cdklnprst]s|[lnr][cdfgkmnpt]|[lr][lv]|s[kmpt]|ng|nk|mp|mb|ck|sh|th|ch|gh|ff|ss|ll|zz|rr|tt|nn|"
+    r"bs|gs|ms|ws|w[kln])$).*[bcdfghjklmnpqrstvwxz]{2}$"
+)
+"""No English word ends so: `intp`, `avtl`."""
 
 
 def _is_explained(part: str, told: Sequence[str], around: Sequence[str]) -> bool:

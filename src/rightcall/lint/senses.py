@@ -10,7 +10,7 @@ from typing import Final
 
 from rightcall.gate.repair.words import opposed, same_meaning, singular, words_of
 from rightcall.lint.definitions import Argument, ToolView
-from rightcall.lint.findings import Hit, join_names, quote_name, quote_text, word_set
+from rightcall.lint.findings import Hit, bare, join_names, quote_name, quote_text, word_set
 
 _USUAL: Final = 2
 """Tools that take one form from which on it is the usual one."""
@@ -106,8 +106,36 @@ def find_kind(argument: Argument, text: str) -> Iterator[Hit]:
         told = f"described as {quote_text(found[0].strip())}: {quote_text(text)}"
     elif isinstance(shape, str) and shape in _OTHER_FORMS.get(last, ()):
         told = f"{_FORMATS[shape]} by its format"
+    elif argument.kind == "array" and _is_of_several(words, bare(text[:200])):
+        told, remedy = f"a list, and its name is that of one value: {quote_text(text)}", "name it in the plural"
     if told:
         yield Hit("RC208", f"{quote_name(argument.name)} is {told}", remedy, argument.path)
+
+
+_SINGLES: Final = word_set("id uuid url email hostname name path address uri key number code slug username")
+_ALONE: Final = word_set("id uuid url email hostname")
+_SEVERAL_TOLD: Final = re.compile(
+    r"\W*(?:(?:list|array|set) of |one or more |several |multiple |up to |\w+ (?:to|or) )*"
+    r"(?:[\w'-]+ ){0,2}?(?:[\w-]{2,}(?<!s)s|people)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_of_several(words: Sequence[str], text: str) -> bool:
+    """Whether a name is that of one value, and the text of its list begins with several: `label_id`, `IDs of …`."""
+    if words[-1] not in _SINGLES or (found := _SEVERAL_TOLD.match(text)) is None:
+        return False
+    told = words_of(found[0])
+    same = words[-1] in map(singular, told) and words[-1] not in told
+    return same or ((len(words) > 1 or words[0] in _ALONE) and not _PARTS.search(text))
+
+
+_PARTS: Final = re.compile(
+    r"\b(?:order|first|last|outermost|root|top|down|parts?|pieces|segments?|levels?|components|nested|from|sort|composite|"
+    r"each)\b",
+    re.IGNORECASE,
+)
+"""Parts of one value: the steps of a path, the columns of a key."""
 
 
 # ── two names, one thing, in two tools ──

@@ -31,6 +31,7 @@ _OMITS: Final = re.compile(
     re.IGNORECASE,
 )
 """What may be left out of a call is an argument, whatever the sentence goes on with."""
+_PASSES: Final = re.compile(r"(?:pass|supply)\b", re.IGNORECASE)
 _NO_NAMES: Final = word_set(
     "string null true false none json integer number boolean object array list text undefined any all asc desc this "
     "that markdown html csv yaml xml auto default utc"
@@ -54,7 +55,7 @@ def one_word_names(tool: ToolView, elsewhere: re.Pattern[str]) -> list[str]:
         given += [(found, found[1], found[1]) for found in _NEXT.finditer(sentence) if given]
         several = len({put for _, _, put in given if put} - own) > 1
         for found, name, put in given:
-            several = several or "_" in name
+            several = several or "_" in name or (put is not None and _PASSES.match(found[0]) is not None)
             if name.lower() not in _NO_NAMES and (beside or (several and put) or _RANGE.match(sentence, found.end())):
                 names.append(name)
     return names

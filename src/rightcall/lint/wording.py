@@ -17,13 +17,18 @@ from rightcall.lint.senses import find_kind
 from rightcall.lint.told import find_missing
 
 _ACTS: Final = {
-    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look",
-    "delete": "delete remove erase destroy drop purge wipe",
-    "create": "create insert register",
+    "read": "get list read fetch search find show view query retrieve lookup describe count inspect browse look "
+    "display",
+    "delete": "delete remove erase destroy drop purge wipe discard",
+    "create": "create insert register add",
+    "start": "start begin launch enroll enable activate resume restore",
+    "open": "open",
     "make": "generate",
-    "update": "update modify rename patch",
+    "update": "update modify patch edit",
+    "move": "move rename",
     "send": "send publish submit email",
-    "end": "cancel terminate revoke",
+    "end": "cancel terminate revoke archive close end stop withdraw disable deactivate suspend pause",
+    "mark": "mark set toggle",
 }
 ACT_OF: Final = {word: act for act, words in _ACTS.items() for word in words.split()}
 _TURNS_TEXT = (
@@ -35,23 +40,14 @@ _TURNS_TEXT = (
 )
 TURNS: Final = [frozenset(pair.split("/")) for pair in _TURNS_TEXT.split()]
 """Verbs, each with its contrary. A contrary that only begins with `un`, `dis` or `de` is one as well."""
-_COMPATIBLE: Final = {
-    frozenset(pair.split("/"))
-    for pair in (
-        "update/delete",
-        "end/update",
-        "end/delete",
-        "end/send",
-        "create/update",
-        "create/send",
-        "make/read",
-        "make/create",
-        "make/update",
-        "make/send",
-    )
-}
+_COMPATIBLE_TEXT = (
+    "end/update end/delete end/send end/move create/send create/update make/read make/create make/update make/send "
+    "make/move update/move move/send open/read open/create open/make open/update open/move open/send "
+    "open/start start/create start/make start/update start/send start/move"
+)
+_COMPATIBLE: Final = {frozenset(pair.split("/")) for pair in _COMPATIBLE_TEXT.split()}
 _SIDES: Final = (
-    ("start begin beginning earliest", "end ending latest finish"),
+    ("start starts begin begins beginning earliest", "end ends ending latest finish"),
     ("source origin", "destination target"),
     ("origin departure", "destination arrival"),
     ("minimum min lowest smallest", "maximum max highest largest"),
@@ -80,6 +76,15 @@ _PLACEHOLDER: Final = re.compile(
     r"(?:\s+(?:here|goes here|of the tool))?|no description(?:\s+\w+)?|)\W*",
     re.IGNORECASE,
 )
+_EXCUSE: Final = re.compile(
+    r"\W*(?:(?:please )?see (?:the )?(?:docs?|documentation|readme|wiki|(?:source )?code|name)|"
+    r"(?:for )?internal(?: use)?(?: only)?|self[- ]explanatory|"
+    r"(?:just )?(?:what|as) the name (?:says|suggests|implies)|(?:please )?do not (?:touch|change|remove|use)|"
+    r"(?:please )?(?:ask|contact) \w+ before [\w ]{2,40}|"
+    r"(?:an? |the )?(?:old|new|legacy) version(?: of [\w ]{2,30})?(?:, do not (?:touch|change|remove|use))?)\W*",
+    re.IGNORECASE,
+)
+"""What stands for the description of a tool, and tells nothing of it."""
 _STARTS_TODO: Final = re.compile(
     r"\W*(?:(?i:tbd|fixme|lorem ipsum|placeholder|xxx)\b|(?i:todo)\s*(?:[:!?(\[]|-\s|$)|TODO\b(?!\s+(?i:lists?|items?|"
     r"entit|tasks?|ids?|entr|names?|apps?|titles?|status)))"
@@ -106,6 +111,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
         yield from _argument_description(argument)
 
 
+_SENTENCES: Final = re.compile(r"[.;!?]\s")
 _UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of languages that write no space between words: about two make one."""
 
@@ -118,7 +124,8 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
                 "RC201", "no description", "say what it does, when to use it, and what it returns", tool.at("name")
             )
         return
-    if _is_placeholder(text):
+    said = [one for one in _SENTENCES.split(text[:120]) if one.strip()]
+    if _is_placeholder(text) or (len(text) < 120 and all(map(_EXCUSE.fullmatch, said))):
         yield Hit("RC211", f"the description is a placeholder: {quote_text(text)}", "write the description", place)
         return
     text = _THIS_TOOL.sub("", text)
@@ -127,16 +134,31 @@ def _tool_description(tool: ToolView) -> Iterator[Hit]:
     length = len(text.split()) + len(_UNSPACED.findall(text)) // 2
     sentence = _ARTICLE.search(text) is not None
     same = repeats and 0 < length - len(_ARTICLE.findall(text)) < 5 and not (sentence and _LINK.search(text))
-    if length < 3 or (len(text) < 12 and text.isascii() and not sentence) or (same and (sentence or length < 4)):
-        how = "says no more than the name" if repeats else "is too short to choose by"
+    idle = not repeats and {*told[:1]} <= _IDLE_VERBS and named.isdisjoint(_IDLE_VERBS)
+    idle = idle and all(word in _IDLE or any(alike(word, other) for other in named) for word in told)
+    if (
+        idle
+        or length < 3
+        or (len(text) < 12 and text.isascii() and not sentence)
+        or (same and (sentence or length < 4))
+    ):
+        how = "says no more than the name" if repeats or idle else "is too short to choose by"
         yield Hit(
             "RC202",
             f"{quote_text(text)} {how}",
             "say what it does, when to use it, and what it returns",
             place,
-            certain=length < 3 or not _is_evident(tool),
+            certain=idle or length < 3 or not _is_evident(tool),
         )
 
+
+_IDLE_VERBS: Final = word_set("perform execute handle process do doe run carry carrie call invoke used take manage")
+_IDLE: Final = _IDLE_VERBS | word_set(
+    "operation action task function argument request data thing stuff job call api result output item entity object "
+    "parameter option requested required needed appropriate relevant provided corresponding various certain related "
+    "necessary what some any all out give back return and"
+)
+"""Words that could be said of any tool."""
 
 _ARTICLE: Final = re.compile(
     r"\b(?:an?|the|one|your|this|that|any|some|single|given|specified|certain|existing)\b", re.IGNORECASE
@@ -175,7 +197,8 @@ _THIS_TOOL: Final = re.compile(
 
 
 def _is_placeholder(text: str) -> bool:
-    return len(text) < 120 and (_PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None)
+    empty = _PLACEHOLDER.fullmatch(text) is not None or _STARTS_TODO.match(text) is not None
+    return (len(text) < 120 and empty) or "lorem ipsum dolor" in text[:MOST_TEXT].lower()
 
 
 def telling(text: str) -> list[str]:
@@ -198,31 +221,65 @@ def alike(word: str, name: str) -> bool:
 def _act(tool: ToolView) -> Iterator[Hit]:
     """The verb of the name, and the verb that the description begins with."""
     words = words_of(tool.name)
-    yield from _contrary(tool, words)
-    acts = {ACT_OF[word] for word in words if word in ACT_OF}
-    text = [word for word in words_of(tool.description[:400]) if not word.endswith("ly")]
-    if len(acts) != 1 or not text:
+    text = _THIS_TOOL.sub("", _SWITCHED.sub(_as_verb, tool.description[:400]))
+    told = [word for word in words_of(text) if not word.endswith("ly")]
+    if not told or not words:
         return
-    named = acts.pop()
+    own = [word for word in (*words[:1], *words[:0:-1]) if word in ACT_OF and not _TWO_ACTS & {*words}][:1]
+    named = ACT_OF[own[0]] if own else ""
     yield from _harmless(tool, named)
     yield from _put_aside(tool, named)
-    if text[1:2] == ["of"] or (text[0].endswith("ed") and text[0] not in ACT_OF):
+    if told[1:2] == ["of"] or (told[0].endswith("ed") and told[0] not in ACT_OF):
         return  # `Patch of a branch`, `Registered devices`: no verbs
-    verb = act_stem(text[0])
-    told = ACT_OF.get(verb) or ("read" if verb in ("returns", "return") and named in ("delete", "send") else None)
-    sentence = {act_stem(word) for word in words_of(tool.description[:MOST_TEXT].split(".")[0][:300])}
-    if told is None or told == named or frozenset((told, named)) in _COMPATIBLE:
-        return
-    if named == "read" and words_of(tool.name)[-1] in _MADE and words_of(tool.name)[-1] in sentence:
+    verb = act_stem(told[0])
+    act = ACT_OF.get(verb, "read" if verb in ("returns", "return") else "")
+    sentence = {act_stem(word) for word in words_of(text.split(".")[0])}
+    if named == "read" and words[-1] in _MADE and words[-1] in sentence:
         return  # `get_preview_link` creates what it returns
-    if any(ACT_OF.get(word) == named for word in sentence) or any(
-        act_stem(word) in sentence for word in words if word in ACT_OF
-    ):
-        return
-    yield Hit(
-        "RC207", f"the name says {named}, the description begins with {quote_text(text[0])}",
-        "correct the description, or rename the tool", tool.at("description"),
-    )  # fmt: skip
+    if _is_turned(words[0], told) or (
+        act and named and act != named and "mark" not in (act, named) and frozenset((act, named)) not in _COMPATIBLE
+        and not any(ACT_OF.get(word) == named or word[:4] == own[0][:4] for word in sentence)
+        and (({act, named} & _APART and "start" not in (act, named)) or _is_of(words, text))
+    ):  # fmt: skip
+        yield Hit(
+            "RC207",
+            f"the name says {quote_text(own[0] if own else words[0])}, the description begins with "
+            f"{quote_text(told[0])}",
+            "correct the description, or rename the tool", tool.at("description"),
+        )  # fmt: skip
+
+
+_SWITCHED: Final = re.compile(
+    r"^\W*(?:(?:switch|turn)(?:es|s)?\b(?=(?: [\w-]+){0,3}? (on|off)\b)|"
+    r"takes?\b(?=(?: [\w-]+){1,3} (?:off|out|away|down)\b))",
+    re.IGNORECASE,
+)
+"""`Switches the alarm on`, `Takes a tag off`"""
+
+
+def _as_verb(found: re.Match[str]) -> str:
+    return {"on": "enables", "off": "disables"}.get((found[1] or "").lower(), "removes")
+
+
+_TWO_ACTS: Final = word_set("or and")
+_APART: Final = word_set("read send")
+"""What reads or sends does not change a thing, whatever it is."""
+
+
+def _is_of(words: Sequence[str], text: str) -> bool:
+    """Whether the verb that a text begins with is said of what the name has: `Opens a new ticket` of `archive_ticket`,
+    and not `Creates a copy` of `remove_background`."""
+    objects = [word for word in words if word not in ACT_OF]
+    told = telling(_CLAUSE.split(text.strip(" *`\"'-"))[0])[1:]
+    return not objects or any(alike(word, one) for word in told for one in objects)
+
+
+def _is_turned(verb: str, told: Sequence[str]) -> bool:
+    """Whether the first word of a text is the contrary of that of a name: `stop_server`, which says it starts one."""
+    first = told[0]
+    forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
+    turned = any(frozenset((verb, one)) in TURNS or is_undone(verb, one) or is_undone(one, verb) for one in forms)
+    return turned and not any(word.startswith(verb[:4]) for word in told)
 
 
 _HARMLESS: Final = re.compile(
@@ -316,24 +373,6 @@ def _chooses(argument: Argument) -> bool:
 _MADE: Final = word_set("link url token session key signature preview summary screenshot snapshot report")
 
 
-def _contrary(tool: ToolView, words: tuple[str, ...]) -> Iterator[Hit]:
-    """`stop_server` that says it starts one: the first word of the text is the contrary of a word of the name."""
-    told = words_of(tool.description[:300].split(".")[0])
-    if not told or not words:
-        return
-    first, verb = told[0], words[0]
-    forms = {first, first.removesuffix("s"), first.removesuffix("es"), first.removesuffix("ing")}
-    own = any(word.startswith(verb[:4]) for word in told)
-    turned = [form for form in forms if frozenset((verb, form)) in TURNS]
-    if not own and (turned or any(is_undone(verb, form) or is_undone(form, verb) for form in forms)):
-        yield Hit(
-            "RC207",
-            f"the name says {quote_text(verb)}, the description begins with {quote_text(first)}",
-            "correct the description, or rename the tool",
-            tool.at("description"),
-        )
-
-
 def is_undone(verb: str, other: str) -> bool:
     """Whether one verb undoes the other: `unmute` and `mute`, `disconnect` and `connect`."""
     return len(verb) > 2 and any(other == before + verb for before in ("un", "dis", "de"))
@@ -368,8 +407,10 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
         first = seen.setdefault((argument.path[:-1], text), argument)
         if (
             first is not argument
-            and len(text) > 11
-            and len(re.findall(r"[a-z]+", text)) > 2
+            and (
+                (len(text) > 11 and len(re.findall(r"[a-z]+", text)) > 2)
+                or (text and _differ_in_number(first, argument))
+            )
             and not _is_pair(first, argument)
             and text not in shown
         ):
@@ -379,6 +420,13 @@ def _copied(tool: ToolView) -> Iterator[Hit]:
                          f"{quote_text(argument.description)}",
                 "describe the difference", argument.path,
             )  # fmt: skip
+
+
+def _differ_in_number(one: Argument, other: Argument) -> bool:
+    """`account1` and `account2`, the same by their texts."""
+    words = words_of(one.name)
+    both = words[-1:] != words_of(other.name)[-1:] and all(words_of(side.name)[-1].isdigit() for side in (one, other))
+    return both and words[:-1] == words_of(other.name)[:-1] and _MORE_OF.isdisjoint(words) and len(words[0]) > 2
 
 
 def _is_pair(one: Argument, other: Argument) -> bool:
@@ -528,7 +576,7 @@ def _opposite(name: str, text: str) -> str | None:
     )
     if len(told) < 2 or told[0] in ("like", "same", "see", "as") or not text[:20].isascii():
         return None  # of another language, an English word is the name of something else
-    clause = next((at for at, word in enumerate(told) if word in ("that", "which", "where", "whose", "when")), 4)
+    clause = next((at for at, word in enumerate(told) if at and word in ("that", "which", "where", "whose", "when")), 4)
     begins = told[: min(clause, 4)]
     for mine, contrary in ((_FIRSTS, "last final latest"), (_LASTS, "first earliest")):
         found = next((word for word in begins[:2] if word in contrary.split()), None)
