@@ -51,7 +51,6 @@ _NAMED_LEAD: Final = re.compile(
     rf"\b{GOOD} (?:[\w-]+ )?(?!(?:are|is)\b)([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE
 )
 """`Valid states: …`, where the last word is one of the argument's name."""
-LIST: Final = list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
 _END_HERE = r"(?=\s*(?:here|there)?\s*(?:[.;)\n]|$))"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
@@ -517,7 +516,8 @@ _GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{list_of(rf'(?:{QUOTED}|{_WOR
 
 def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]]]:
     """Each list of values in the text of a tool, with the words of its heading in the singular, and whether the heading
-    says that these are the ones that count."""
+    says that these are the ones that count. Otherwise it must be the whole name of an argument, in two words or of a
+    kind that has a few values."""
     for found in _HEADING.finditer(text):
         words = tuple(singular(word) for word in words_of(found[2]))
         if found[3].startswith("\n"):
@@ -531,7 +531,11 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
         sure = found[1] is not None
         if re.match(r"\s*(?:[|,/]|or\b)", text[found.end() :]):
             continue  # the list goes on in the next line
-        if len(values) > 1 and _are_values(values) and (sure or "|" in found[3] or words[-1] in CHOSEN):
+        if (
+            len(values) > 1
+            and _are_values(values)
+            and (sure or "|" in found[3] or words[-1] in CHOSEN or (len(words) > 1 and TEXTUAL.isdisjoint(words[-1:])))
+        ):
             yield words, sure, values
 
 
