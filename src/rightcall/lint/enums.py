@@ -303,6 +303,10 @@ _KEYWORD: Final = re.compile(
 )
 
 
+_OF_ADDRESS: Final = word_set("apartment apt suite unit floor building room flat entrance door landmark")
+"""What a line of an address may hold."""
+
+
 def _are_kinds(values: list[str], name: str) -> bool:
     """Whether two values say what may be written, and not which: `name or code` of a town."""
     chooses = not (_SORTS | _CHOOSES_KIND).isdisjoint(words_of(name))
@@ -347,7 +351,12 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     titled = all(value[:1].isupper() for value in found)
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
-    if len(values) < 2 or "not" in lowered or lowered <= {name.lower() for name in argument.siblings}:
+    if (
+        len(values) < 2
+        or "not" in lowered
+        or len(lowered & _OF_ADDRESS) > 2
+        or lowered <= {name.lower() for name in argument.siblings}
+    ):
         return
     if lowered == {*words_of(argument.name)} or ("null" in found and not listed and not is_nullable(argument)):
         return  # `State/Province/Region` of `state_province_region`; null must stay a value
