@@ -571,6 +571,11 @@ def unit_of(word: str) -> str:
     return next((units[word] for units in _UNITS if word in units and len(word) > 1), "")
 
 
+def in_one_line(unit: str, other: str) -> bool:
+    """Whether two units measure the same thing."""
+    return any({unit, other} <= {*units.values()} for units in _UNITS)
+
+
 _SECONDS: Final = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "day": 86400}
 
 
