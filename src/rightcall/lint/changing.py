@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import ToolView
@@ -131,7 +132,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             return
 
     for one in tool.arguments:
-        default = one.part.get("default")
+        default, listed = one.part.get("default"), as_list(one.schema.get("enum"))
+        if len(listed) > 1 and all(isinstance(day, str) and _DATE.fullmatch(day[:40]) for day in listed):
+            told = f"the values of {quote_name(one.name)} are days: {quote_text(str(listed[0]))}"
+            yield Hit("RC903", told, 'take any day with "format": "date"', (*one.path, "enum"))
+            return
         if isinstance(default, str) and _DATE.fullmatch(default) and (now := _NOW_TOLD.search(one.description)):
             told = f"the default of {quote_name(one.name)} is {quote_text(default)}, the text says {quote_text(now[0])}"
             yield Hit(

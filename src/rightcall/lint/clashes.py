@@ -17,8 +17,8 @@ from rightcall.lint.findings import Hit, quote_name
 from rightcall.lint.numbers import MOST_DESCRIPTION, in_one_line, unit_of
 
 _WAYS: Final = (
-    ("counted from 0", r"\b(?:0|zero)[- ](?:based|indexed)\b|\b(?:from|at|with|is) (?:0|zero)\b(?! ?(?:to|-|–|and)\b)"),
-    ("counted from 1", r"\b(?:1|one)[- ](?:based|indexed)\b|\b(?:from|at|with|is) (?:1|one)\b(?! ?(?:to|-|–|and|of)\b)"),
+    ("counted from 0", r"\b(?:0|zero)[- ](?:based|indexed)\b|\b(?:from|at|is) (?:0|zero)\b(?! ?(?:to|-|–|and)\b)"),
+    ("counted from 1", r"\b(?:1|one)[- ](?:based|indexed)\b|\b(?:from|at|is) (?:1|one)\b(?! ?(?:to|-|–|and|of)\b)"),
     ("", ""),
     ("a percentage", r"\bpercent(?:age)?\b|\d ?%|\b0 ?(?:to|-|–|and) ?100\b"),
     ("a fraction", r"\bfraction\b|\b0(?:\.0)? ?(?:to|-|–|and) ?1(?:\.0)?\b(?!\.?\d)"),
@@ -76,7 +76,8 @@ def _clash(argument: Argument, own: str, told: str) -> Hit | None:
         text = f"{name} is in {measured}, and the text of the tool says {unit}"
         return Hit("RC314", text, "make them the same", argument.path)
     ranged, most = _RANGE.search(told), schema.get("maximum")
-    if ranged is not None and isinstance(most, int | float) and float(ranged[2]) != most and str(most) not in told:
+    numbers = [float(one) for one in re.findall(r"\d{1,9}(?:\.\d{1,3})?", told)]
+    if ranged is not None and isinstance(most, int | float) and most not in numbers:
         text = f"the text of the tool gives another range of {name} than the schema"
         return Hit("RC311", text, "make them the same", argument.path)
     mine, theirs = _ways(own, argument), _ways(told)

@@ -216,6 +216,12 @@ def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
     signed = [*_NUMBERED.finditer(text)]
     places = [*signed, *(_NUMBERED_ON.finditer(text, signed[0].end()) if signed else _GLOSSED.finditer(text))]
     told = {int(one[1]): one[2] for one in places if not is_example(text, one.start())} or _told_in_a_row(text)
+    if argument.kind == "number" and sorted(told) == [0, 1]:  # the ends of a scale
+        why = f"only the text gives the range of {quote_name(argument.name)}"
+        yield from (
+            () if "minimum" in argument.schema else [Hit("RC304", why, 'add "minimum": 0, "maximum": 1', argument.path)]
+        )
+        return
     numbers = [*map(str, sorted(told))] if _are_codes(told) else _listed_numbers(argument, text)
     if not numbers:
         return

@@ -106,8 +106,9 @@ def _repeated_part(whole: Schema, least: int) -> str:
         parts.update([json.dumps(part, ensure_ascii=False, sort_keys=True, default=str)] if part else [])
         fields = as_schema(schema.get("properties"))
         if len(fields) >= _FEWEST_FIELDS and len(objects) < _MOST_PARTS:
+            new: list[Schema] = []
             alike = (those for keys, those in objects if len(keys & {*fields}) * 4 >= len(keys | {*fields}) * 3)
-            same = next(alike, [])
+            same = next(alike, new)
             objects += [] if same else [({*fields}, same)]
             same.append(fields)
     for part, times in parts.items():
