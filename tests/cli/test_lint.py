@@ -138,6 +138,13 @@ def test_a_server_that_does_not_start_is_told(run: Runner) -> None:
     assert (done.code, "cannot be started" in done.err) == (2, True)
 
 
+def test_the_last_words_of_a_server_that_dies_are_shown(run: Runner) -> None:
+    dies = "import sys; print('no \\x1b[31mkey', file=sys.stderr); sys.exit(3)"
+    done = run("lint", "--", sys.executable, "-S", "-c", dies)
+    assert done.code == 2
+    assert "it ended with exit code 3; its last words: no \\u001b[31mkey" in done.err
+
+
 def policy_with(folder: Path) -> Path:
     table = tool_server.server(folder)
     path = folder / "rightcall.toml"

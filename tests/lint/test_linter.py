@@ -390,3 +390,26 @@ def test_a_name_says_something_where_it_names_a_thing(name: str, rules: list[str
     raw = {"name": name, "description": "Sends one request to the orchard's server.", "inputSchema": {"type": "object"}}
     found = lint(Document("t", "json", view_tools([((0,), raw)])), Choice())
     assert [one.rule for one in found if one.rule == "RC103"] == rules
+
+
+def test_the_tool_config_of_a_converse_body_is_read() -> None:
+    spec = {"name": "list_rooms", "description": "Lists rooms.", "inputSchema": {"json": {"type": "object"}}}
+    body = {"modelId": "m", "toolConfig": {"tools": [{"toolSpec": spec}, {"cachePoint": {"type": "default"}}]}}
+    (tool,) = read_file("body.json", json.dumps(body)).tools
+    assert (tool.name, tool.shape, tool.path) == ("list_rooms", "bedrock", ("toolConfig", "tools", 0))
+
+
+def test_hidden_characters_of_all_values_are_counted() -> None:
+    values = {"type": "string", "enum": ["left\u200b", "right\u200b\u2060"]}
+    tool = {"name": "turn_crane", "inputSchema": {"type": "object", "properties": {"side": values}}}
+    document = Document("case", "server", view_tools([((0,), tool)]))
+    (told,) = lint(document, Choice(select=("RC701",)))
+    assert told.message == "3 hidden characters: U+200B, U+2060 (in 2 texts)"
+    assert told.path[-2:] == ("enum", 0)
+
+
+def test_how_far_it_is_can_be_shown() -> None:
+    seen: list[str] = []
+    lint(read_file("tools.json", TEXT), Choice(), seen.append)
+    assert seen[:2] == ["tool 1 of 2", "tool 2 of 2"]
+    assert {*seen[2:]} == {"the whole list"}

@@ -104,6 +104,7 @@ def parse(parser: ArgumentParser, words: list[str]) -> Namespace:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.cli.persons import waiting
     from rightcall.lint.linter import Choice, lint
     from rightcall.lint.rules import require_known, severity_of
 
@@ -114,7 +115,13 @@ def run(options: Namespace) -> int:
     require_known([*select, *ignore])
     misnamings = _from_audit(options)
     choice = Choice(select, ignore, frozenset(options.provider), options.notes, misnamings)
-    checked = [(document, lint(document, choice)) for document in _documents(options)]
+    doing = ["reading the tools"]
+
+    def progress(part: str) -> None:
+        doing[0] = f"checking {part}"
+
+    with waiting(lambda seconds: f"{doing[0]} … {seconds:.0f} s"):
+        checked = [(document, lint(document, choice, progress)) for document in _documents(options)]
     if options.fix:
         return _fix(options, checked, choice)
     _tell(options, checked)

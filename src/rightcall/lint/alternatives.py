@@ -16,6 +16,7 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import (
     ACRONYMS,
     CHOSEN,
+    GOOD,
     KINDS,
     LISTED_QUOTES,
     MOST_TEXT,
@@ -203,7 +204,7 @@ def _are_words(values: list[str], name: str) -> bool:
     return (
         bool(values)
         and not are_things(values)
-        and ACRONYMS.isdisjoint(lowered)
+        and ("format" in words_of(name) or ACRONYMS.isdisjoint(lowered))
         and _NO_VALUES.isdisjoint(values)
         and lowered.isdisjoint(words_of(name))
         and not any(value.isdecimal() for value in values)
@@ -224,9 +225,10 @@ _GAP = (
     r"to|as|the|a|an|values?|following|from|among|between|out|any|with|use|pass|choose|takes?|accepts?|understands?|"
     r"supports?|knows?|only|exactly|argument|parameter|option|codes?)\b){1,24}?"
 )
-_ITEM = rf"(?:{_TOKEN}|{_CODE}){NOTE}"
+_ITEM = rf"(?:{_TOKEN}|{_CODE}|{QUOTED}){NOTE}"
 _MANY = rf"{_ITEM}(?:(?:,\s?(?:or |and )?|\s?[/|]\s?| or | and ){_ITEM}){{1,18}}"
-_ENDED = r"(?=\s*(?:[.;)\n]|$))"
+_ALLOWED = rf" (?:are|is|can be|may be) (?:{GOOD}|offered|understood|possible|chosen|used)\b"
+_ENDED = rf"(?=\s*(?:[.;)\n]|$)|{_ALLOWED})"
 _TELLS: Final = re.compile(
     r"[:(=]|\b(?:are|be|one|either|of|among|between|use|pass|choose|takes?|accepts?|understands?|supports?|knows?|only|is)\b"
 )
@@ -236,15 +238,19 @@ _CONDITION: Final = re.compile(
 """What makes a list the state in which something counts, and not the values to choose from."""
 
 
+def spoken_name(name: str) -> str:
+    """A pattern for the name of an argument as a text may write it: `tripKind`, `trip_kind` or `trip kind`."""
+    return r"[ _-]?".join(map(re.escape, words_of(name)))
+
+
 def told_alternatives(text: str, name: str) -> str:
     """The list of values that a sentence gives for the argument that it names: `… by status, which is open or lost`."""
     words = words_of(name)
-    if not words or not (TEXTUAL | KINDS | _ABOUT_NAMES).isdisjoint({words[-1], singular(words[-1])}):
+    unlisted = TEXTUAL | KINDS | _ABOUT_NAMES
+    unlisted = unlisted - {"format"} if len(words) > 1 else unlisted
+    if not words or not unlisted.isdisjoint({words[-1], singular(words[-1])}):
         return ""
-    lowered = text.lower()
-    if not all(word in lowered for word in words):
-        return ""  # before two patterns are made for the name
-    spoken = r"[ _-]?".join(map(re.escape, words))
+    spoken = spoken_name(name)
     spoken += rf"|{words[1]} of (?:the )?{words[0]}" if len(words) == _PAIR else ""
     spoken = rf"(?:{spoken})"
     behind = re.compile(rf"(?<![\w-]){spoken}(?:e?s)?(?![\w-])({_GAP})(?<![\w-])({_MANY}){_ENDED}", re.IGNORECASE)
@@ -256,7 +262,8 @@ def told_alternatives(text: str, name: str) -> str:
         found = behind.search(sentence)
         if found is not None:
             told, listed, at = found[1], found[2], found.start()
-            joined = " or " in listed or "|" in listed or _TELLS.search(told + sentence[at - 12 : at]) is not None
+            said = _TELLS.search(told + sentence[at - 12 : at]) or re.match(_ALLOWED, sentence[found.end() :])
+            joined = " or " in listed or "|" in listed or said is not None
         else:
             found = before.search(sentence)
             if found is None:

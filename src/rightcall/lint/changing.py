@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import ToolView
@@ -34,6 +35,10 @@ _COUNT = rf"\b{_NUMBER} (?:(?:out )?of (?:your |the )?{_NUMBER} (?:\w+ )?)?(?:\w
 _NOW = "online|open|active|running|connected|waiting|queued|pending|unread|free|offline"
 _AT_PRESENT = "(?:currently|now|presently|at present|at the moment|right now|today)"
 _LEFT = "(?:left|remaining)"
+_AGO = r"(?:about |just )?(?:\d+|an?|one|a few) ?(?:s|secs?|seconds?|mins?|minutes?|h|hours?|days?) ago(?!,? or\b)"
+_HOST = (
+    r"(?:(?=[\w.-]{1,60}(?:\.(?:internal|local|lan|corp)\b|-\d))(?!gpt|claude|llama|gemini|qwen|port)[a-z][\w.-]{3,60})"
+)
 _CHANGING: Final = re.compile(
     rf"\b(?:current|local|server|system|present) (?:UTC )?(?:date|time|day|date and time|date-?time|timestamp)"
     rf"(?: \([A-Z]{{2,4}}\))?(?:\s?(?:is|:|=))?\s{{0,2}}(?:\w+day,? )?(?:{_DAY}|{_CLOCK})|"
@@ -46,29 +51,31 @@ _CHANGING: Final = re.compile(
     rf"\bgenerated(?: on| at)? {_DAY}|\bage\s?[:=]\s?\d+ ?(?:s|sec|min|h|seconds|minutes|hours|days)\b|"
     rf"\brandom seed[ :=]+\d{{3,}}|"
     rf"\b{_NUMBER} (?:out )?of {_NUMBER} \w+ (?:are|is) (?:now |currently )?(?:free|taken|used|{_NOW})\b|"
-    rf"\b(?:seen|{_DONE})(?: about)? (?:\d+|an?|one) (?:seconds?|minutes?|hours?|days?) ago\b|"
+    rf"\b(?:last \w+|was|were|seen|{_DONE}|rebuilt)(?: \w+)?[: ]{{1,2}}{_AGO}|\bnow serving {_NUMBER}\b|"
+    rf"\b(?:queue (?:length|depth|size)|load(?: average)?|backlog|(?:cpu|memory|disk) (?:use|usage))\s?[:=]\s?\d|"
+    rf"\b(?:running|server|on) (?:version |v)\d+\.\d+(?:\.\d+)?(?! (?:or|and)\b)|"
+    rf"\b(?:commit|revision|build|rev)[ :#]{{1,2}}(?=[0-9a-f]{{0,39}}\d)(?=[0-9a-f]{{0,39}}[a-f])[0-9a-f]{{7,40}}\b|"
+    rf"\b(?:connected to|started on|running on|served (?:by|from)) (?:(?:host|node|pod|machine) )?{_HOST}|"
+    rf"\b{_AT_PRESENT},?(?: [a-z]+){{0,2}} {_NUMBER} [a-z-]+(?: are| is)?|\byou have {_NUMBER} (?:new|open|unread) \w+|"
     rf"{_TEMPORARY}|"
     rf"\b(?:you have |with )?{_NUMBER} unread (?:messages?|mails?|emails?|notifications?)\b|"
     rf"\b{_NUMBER} \w+ (?:are|is) currently (?:{_NOW}|available|indexed)\b|"
     rf"\b{_NUMBER} \w+ are (?:now )?(?:waiting|queued|online|offline|unread|pending)\b|\bbuild[ #:.]{{1,2}}\d{{6,}}|"
     rf"(?:^|[.\n]\s{{0,9}})date:\s\w+day,? {_DAY}|"
-    rf"\bthere (?:are|is) {_AT_PRESENT} {_NUMBER} \w+|"
-    rf"(?<![\w.,-]){_NUMBER} (?:[\w-]+ ){{1,4}}(?:right now|at (?:the|this) moment|at present|as of now|"
-    rf"today so far)\b|"
+    rf"(?<![\w.,-]){_NUMBER} (?:[\w-]+ ){{1,4}}(?:right now|at (?:the|this) moment|at present|as of now|so far|"
+    rf"today(?: so far)?(?=\s*(?:[.,;)(]|$)))\b|"
     rf"\bcurrent (?:\w+ )?(?:rate|price|temperature|load|usage|balance|queue|backlog)\s?(?:is|:|=)\s?[$€£]?\d|"
     rf"\bnext \w+ (?:number|id) (?:is|will be|:) [`'\"]?[\w-]*\d{{2,}}|"
     rf"\b(?:served|answered|handled) by (?:node|worker|pod|host|instance|replica)[- #:]*\w*\d\w*|"
     rf"{_COUNT} {_LEFT}(?=\s*(?:[.,;)!]|$)| (?:this|today|until|for this)\b)|"
     rf"\b(?:remaining|left)(?: \w+)? (?:{_QUOTA})\b\W{{0,2}}(?:is |are )?\d|"
     rf"\b(?:{_QUOTA}) (?:left|remaining)\s?(?:is|are|:|=)\s?\d|"
-    rf"\b{_AT_PRESENT},? {_NUMBER} (?:[\w-]+ ){{1,3}}(?:are )?(?:{_NOW}|indexed|stored|available|listed|loaded|"
-    rf"logged in|"
-    rf"in (?:stock|the (?:queue|index|archive)))\b|\b{_AT_PRESENT},? {_NUMBER} (?:{_NOW}) \w+|"
     r"\b(?:signed|logged) in as [\w.+-]{1,64}@[\w-]+\.\w+|"
     r"(?:^|[.(\n]\s{0,9})(?:you are )?(?:currently )?(?:signed|logged) in as (?!(?:an?|the|admin|root|user|guest|"
     r"your)\b)"
     r"[\w-]{1,30}(?:[.-]\w{1,30})?(?=\s*(?:[.,;)]|$))|"
-    rf"\b(?:{_AT_PRESENT}|current) (?:{_NOW}|loaded)(?: [\w-]+){{0,2}}: ?[\w-]{{2,40}}(?=[ ,(])",
+    rf"\b(?:{_AT_PRESENT}|current) (?:{_NOW}|loaded)(?: [\w-]+){{0,2}}: ?[\w-]{{2,40}}(?=[ ,(])|"
+    rf"\b(?:{_NOW}) (?:right )?now: ?\w",
     re.IGNORECASE,
 )
 _RUNS = "session|connection|instance|conversation|request|run|process"
@@ -85,7 +92,8 @@ _OF_RUN: Final = re.compile(
 """What one run of a server has. It counts in brackets too."""
 _STATIC: Final = re.compile(
     r"\b(?:supports?|supported|limit(?:ed)?|max(?:imum)?|up to|at most|formats?|types?|kinds?|options?|modes?|ways?|"
-    r"versions?|languages?|models?|providers?|regions?|tools?|steps?|characters?|allow(?:s|ed)|per)\b",
+    r"versions?|languages?|models?|providers?|regions?|tools?|steps?|characters?|allow(?:s|ed)|per|needs?|requires?|"
+    r"returns?|at least|more than|over|about|takes?|costs?|only)\b",
     re.IGNORECASE,
 )
 """What a server can do, which stays the same."""
@@ -124,7 +132,11 @@ def check(tool: ToolView) -> Iterator[Hit]:
             return
 
     for one in tool.arguments:
-        default = one.part.get("default")
+        default, listed = one.part.get("default"), as_list(one.schema.get("enum"))
+        if len(listed) > 1 and all(isinstance(day, str) and _DATE.fullmatch(day[:40]) for day in listed):
+            told = f"the values of {quote_name(one.name)} are days: {quote_text(str(listed[0]))}"
+            yield Hit("RC903", told, 'take any day with "format": "date"', (*one.path, "enum"))
+            return
         if isinstance(default, str) and _DATE.fullmatch(default) and (now := _NOW_TOLD.search(one.description)):
             told = f"the default of {quote_name(one.name)} is {quote_text(default)}, the text says {quote_text(now[0])}"
             yield Hit(

@@ -51,7 +51,6 @@ _NAMED_LEAD: Final = re.compile(
     rf"\b{GOOD} (?:[\w-]+ )?(?!(?:are|is)\b)([\w-]+)(?: (?:are|is)|(?=\s*[:=]))\s*[:=]?\s*", re.IGNORECASE
 )
 """`Valid states: …`, where the last word is one of the argument's name."""
-LIST: Final = list_of(_WORD)
 OR_LIST = rf"{_WORD}(?:,\s*{_WORD}){{0,18}},? or {_WORD}"
 _END_HERE = r"(?=\s*(?:here|there)?\s*(?:[.;)\n]|$))"
 _ENDED = r"(?=\s*(?:[.;)\n]|$|\((?:default|the default)))"
@@ -103,7 +102,6 @@ _APPOSED: Final = re.compile(
     re.IGNORECASE,
 )
 """`The state, open or closed.`"""
-_CAN_BE: Final = re.compile(r"\b(?:must be|can be|may be|should be|is|are)\s+", re.IGNORECASE)
 _BEFORE_QUOTES: Final = re.compile(
     r"(?:^|[:(=>–—→-]|\b(?:be|(?<!, )as|is|are|of|from|between|accepts?|takes?|values?|options?|set(?: it)? to|"
     r"(?:^|[.:;]\s)use))\s*$",
@@ -180,9 +178,7 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     last = text.removesuffix(".").rpartition(" ")
     text = last[0] if last[2] == name and last[0][-1:].isalnum() else text  # `left or right side`
     words = [singular(word) for word in words_of(name)]
-    chosen = (
-        chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text) or _is_headed(text, name)
-    )
+    chosen = chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text)
     for values in chain(_candidates(text, chosen, name), _told_plainly(text, words, chosen)):
         if len(values) > 1:
             return values
@@ -191,15 +187,6 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
 
 _SHORTENED: Final = re.compile(r"[A-Za-z_]\d+[a-z]?\s?/\s?\d")
 """`growth7d / 30d`: of some values only the end is written."""
-_HEADED: Final = re.compile(r"\W*(?:the )?([\w ]{2,40}?)\s?[:=]\s", re.IGNORECASE)
-"""`Grain: coarse / fine`, of `grain`"""
-
-
-def _is_headed(text: str, name: str) -> bool:
-    found, words = _HEADED.match(text), words_of(name)
-    return found is not None and words_of(found[1]) == words and TEXTUAL.isdisjoint(words)
-
-
 _FIRST_NOUN: Final = re.compile(
     r"\W*(?:the |an? )?(?:[a-z-]+ ){0,2}?([a-z]+)(?= of\b|[,.:(]| \(| [–—-] )", re.IGNORECASE
 )
@@ -226,10 +213,6 @@ _CAPITALS: Final = re.compile(
     r"(?:^|[.;:]\s+)([A-Z][A-Z_]{2,20}(?:, [A-Z][A-Z_]{2,20}){0,8},? or [A-Z][A-Z_]{2,20})(?=\s*(?:[.;(]|$))"
 )
 """`DAY or GTC.`, a whole sentence"""
-_ALONE: Final = re.compile(rf"[.]\s+({list_of(_WORD, _OR)})(?=\s*(?:[.;]\s|[.;]?$))")
-"""`The button. left, right, middle.`"""
-_AT_END: Final = re.compile(r"\(([a-z]{2,20}(?: / [a-z]{2,20}){2,8})\)\W*$")
-"""`The part of the data (train / val / test)`"""
 _BELOW: Final = re.compile(
     rf"[^\n]{{5,120}}:[ \t]*((?:{_BULLET}[ \t]*[a-z][a-z_-]{{1,30}}: [^\n]{{3,200}}){{3,12}})\s*"
 )
@@ -251,9 +234,6 @@ def _are_identifiers(listed: str, name: str) -> bool:
 def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     for lead in _LEAD.finditer(text):
         yield _listed(text, lead.end(), lead[0], bare=True)
-    if chosen:
-        for lead in _CAN_BE.finditer(text):
-            yield _listed(text, lead.end(), "", bare=True)
     for found in LISTED_QUOTES.finditer(text):
         if _BEFORE_QUOTES.search(text[max(0, found.start() - 20) : found.start()]) and not re.fullmatch(
             rf"{QUOTED}\s+and\s+{QUOTED}", found[0]
@@ -282,24 +262,18 @@ def _candidates(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
     for found in _AFTER_COLON.finditer(text):
         if chosen or "|" in found[1] or _are_identifiers(found[1], name):
             yield read_list(text, found.start(1), found.end(1), found[1], sure="|" in found[1])
-    yield from _standing_alone(text, chosen, name)
+    yield from _standing_alone(text, name)
     bare = _BARE_BULLETS.fullmatch(text) if chosen else None
     if bare is not None:
         yield _told_below(text, bare)
     yield from _legends(text, chosen)
 
 
-def _standing_alone(text: str, chosen: bool, name: str) -> Iterator[list[str]]:
+def _standing_alone(text: str, name: str) -> Iterator[list[str]]:
     """A list that is a sentence, a bracket or the lines below a heading, without a word that introduces it."""
     for found in _CAPITALS.finditer(text):
         if ACRONYMS.isdisjoint(word.lower() for word in re.findall(r"\w+", found[1])):
             yield read_list(text, found.start(1), found.end(1), found[1])
-    for found in _ALONE.finditer(text) if chosen else ():
-        values = read_list(text, found.start(1), found.end(1), found[1])
-        yield values if not are_things(values) and (len(values) > _PAIR or " or " in found[1]) else []
-    slashed = _AT_END.search(text)
-    if slashed is not None:
-        yield read_list(text, slashed.start(1), slashed.end(1), slashed[1])
     below = _BELOW.fullmatch(text) if name and _NAMED_TEXT.isdisjoint(words_of(name)) else None
     if below is not None:
         yield _told_below(text, below)
@@ -327,9 +301,6 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     span = _SPAN.fullmatch(text)
     if span is not None and int(span[2]) < int(span[3]) < int(span[2]) + _MOST_STEPS:
         yield [f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1)]
-    whole = _SLASHED.fullmatch(text)
-    if whole is not None and not re.search(r"\b(?:dd|mm|yy|yyyy)\b", text, re.IGNORECASE):
-        yield read_list(text, 0, len(text), text.strip(), sure=True)
     for found in _RELATIVE.finditer(text):
         told = [found[1], *_NEXT_RELATIVE.findall(found[2])]
         plain = not any(one.lower() in _FILLER for one in told) and not are_things(told)
@@ -373,7 +344,6 @@ TEXTUAL: Final = word_set(
 """Words in names of values that nobody can list."""
 _WRITTEN: Final = word_set("expression formula script template pattern html markdown css format regex date time day")
 """Words in names of values that a list of words only helps to write."""
-_SLASHED: Final = re.compile(rf"\s*{_WORD}(?:\s?/\s?{_WORD}){{2,9}}\.?\s*")
 
 
 def are_things(values: Sequence[str]) -> bool:
@@ -517,7 +487,8 @@ _GROUP: Final = re.compile(rf"(?m)[:=–—-][ \t]*{list_of(rf'(?:{QUOTED}|{_WOR
 
 def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]]]:
     """Each list of values in the text of a tool, with the words of its heading in the singular, and whether the heading
-    says that these are the ones that count."""
+    says that these are the ones that count. Otherwise it must be the whole name of an argument, in two words or of a
+    kind that has a few values."""
     for found in _HEADING.finditer(text):
         words = tuple(singular(word) for word in words_of(found[2]))
         if found[3].startswith("\n"):
@@ -531,7 +502,11 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
         sure = found[1] is not None
         if re.match(r"\s*(?:[|,/]|or\b)", text[found.end() :]):
             continue  # the list goes on in the next line
-        if len(values) > 1 and _are_values(values) and (sure or "|" in found[3] or words[-1] in CHOSEN):
+        if (
+            len(values) > 1
+            and _are_values(values)
+            and (sure or "|" in found[3] or words[-1] in CHOSEN or (len(words) > 1 and TEXTUAL.isdisjoint(words[-1:])))
+        ):
             yield words, sure, values
 
 
@@ -598,7 +573,10 @@ def read_list(text: str, start: int, end: int, listed: str, *, lead: bool = Fals
     return values if sound and not said else []
 
 
-_OF_FORM: Final = re.compile(r"\bformat(?:ted as)? $|\b(?:notations?|expressions?|strings?|syntax|identifiers?) \($")
+_OF_FORM: Final = re.compile(
+    r"\b(?:number|integer|digits) (?:and|with|plus|followed by) (?:an? |its )?(?:\w+ )?(?:unit|letter|suffix)\b\W*$|"
+    r"\bformat(?:ted as)? $|\b(?:notations?|expressions?|strings?|syntax|identifiers?) \($"
+)
 _DENIED: Final = re.compile(
     r"\b(?:not|never|cannot|can't|mustn't|except|other than|unlike|avoid)\b[^.:;\n]{0,20}$", re.IGNORECASE
 )

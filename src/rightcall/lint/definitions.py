@@ -233,7 +233,7 @@ def _listed(value: Any, base: Steps = ()) -> Iterator[tuple[Steps, dict[str, Any
     table = cast("dict[str, Any]", value)
     if isinstance(table.get("name"), str) and not _SCHEMA_WORDS.isdisjoint(table):
         yield base, table  # a tool that seems to hold others is one still
-    for key in ("result", "params"):
+    for key in ("result", "params", "toolConfig"):
         if isinstance(table.get(key), dict) and table[key].get("tools"):
             yield from _listed(table[key], (*base, key))
             return

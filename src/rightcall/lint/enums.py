@@ -13,9 +13,7 @@ from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.alternatives import alternatives_in, told_alternatives
 from rightcall.lint.choices import (
-    GOOD,
     KINDS,
-    LIST,
     NOTHING_ELSE,
     OR_LIST,
     QUOTED,
@@ -35,7 +33,6 @@ from rightcall.lint.samples import given_values
 
 def choices_of(tool: ToolView) -> Iterator[Hit]:
     """What the description of a tool says of its arguments."""
-    yield from _chosen_of(tool)
     yield from _headed(tool)
     told = [*_serving_of(tool)]
     yield from told
@@ -43,44 +40,9 @@ def choices_of(tool: ToolView) -> Iterator[Hit]:
     yield from (hit for hit in _listed_of(tool) if hit.path not in named)
 
 
-_ONE_OF = (
-    r"[`'\"]?\b{0}\b[`'\"]?(?: argument| parameter)?\s*(?:"
-    r"(?:must be|can be|may be|should be|is|accepts|:|=)\s*(?:exactly )?one of\b|"
-    r"(?:must be|can be|may be|should be|is either|is)\s+(?:either )?"
-    r"(?=[`'\"]|[\w-]+(?:, [\w-]+){{1,19}},? or [\w-]+[.;\n]))"
-)
-
-
-_MAY_CHOOSE: Final = re.compile(r"\bone of\b|\b(?:be|is|either) (?:[`'\"]|[\w-]+, )")
-
-
-_IS_SO: Final = re.compile(r"\bis\s+$", re.IGNORECASE)
-"""What inside of a sentence may be a condition: `orders whose status is 'paid'`."""
 _BEGINS: Final = re.compile(r"(?:^|[.;:(\n])\s{0,9}(?:the )?$", re.IGNORECASE)
 
 
-def _chosen_of(tool: ToolView) -> Iterator[Hit]:
-    """`level must be one of debug, info` or `Supported levels: debug, info`, in the description of the tool."""
-    text = tool.description[:MOST_DESCRIPTION]
-    for argument in tool.top[:60] if _MAY_CHOOSE.search(text) else ():
-        name = re.escape(argument.name).replace("_", "[_ ]")
-        places = re.finditer(_ONE_OF.format(name), f"{text}\n", re.IGNORECASE)
-        found = next((one for one in places if not _IS_SO.search(one[0]) or _BEGINS.search(text[: one.start()])), None)
-        if found is not None and not alternatives_in(argument.description, argument.name):
-            yield from find_choices(argument, re.split(r"\.\s|\n", text[found.start() :] + ". ")[0] + ".", tool)
-
-
-_NAMED_LIST = (
-    r"\b{0}(?:e?s)?\b\)?(?: argument| parameter)?{4}\s*"
-    r"(?:must be|can be|may be|should be|is either|is|are|takes|accepts|:|=)\s*"
-    r"(?:either |exactly |set to )?(?:one of:? )?({1})|\b(?:use|pass|set|with) {0} ({1})|"
-    r"\b(?:set|setting|change|switch|turn) (?:the )?{0}(?: argument| parameter)? to (?:either |one of:? )?({1})|"
-    r"\b(?:for|as) (?:the )?{0}(?: argument)?,? (?:choose|use|pass|give|set) ({1})|"
-    r"(?<![\w,])({1}) (?:as|for) (?:the )?{0}\b|\b{2} {0}(?:e?s)?(?: values| options)?(?: are|:) ({3})|"
-    r"\b{2} values (?:of|for) (?:the )?{0}(?: argument)?(?: are|:) ({3})|"
-    r"\b{0}(?: argument| parameter| option)? (?:accepts|takes|supports|allows) (?:only )?({3})"
-)
-_PIPED = r"[\w-]{1,40}(?:\s?\|\s?[\w-]{1,40}){1,19}"
 _SORTED: Final = re.compile(
     rf"\b(sort|order|group|export|rank)(?:ed|ing|s)? (?:by|as|in|to) ({OR_LIST})(?=\s*(?:[.;)\n]|$))", re.IGNORECASE
 )
@@ -95,38 +57,27 @@ _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor examp
 
 def _listed_of(tool: ToolView) -> Iterator[Hit]:
     """`Set sort_order to newest or oldest`, in the description of the tool, for a free string."""
-    text = plain(tool.description[:MOST_DESCRIPTION])
+    marked = tool.description[:MOST_DESCRIPTION]
+    text = plain(marked)
     lowered = text.lower()
     told = {name for name, _ in documented(tool)}  # read as the texts of their arguments
     for argument in tool.top[:60] if _MAY_LIST.search(lowered) else ():
-        spaced = argument.name.lower().replace("_", " ")
         if not is_free(argument) or argument.name in told or alternatives_in(argument.description, argument.name):
             continue
-        if spaced not in lowered and argument.name.lower() not in lowered:
-            continue
+        if not all(word in lowered for word in words_of(argument.name)):
+            continue  # before patterns are made for the name
         if _SHOWS.search(argument.description) or len(re.findall(rf"\b{re.escape(argument.name)}\s?=", text)) > 1:
             continue  # its own text has values, or the text has a call for each of them
-        name = re.escape(argument.name).replace("_", "[_ ]")
-        note = r"(?: \([^()\n]{1,40}\))?"
-        listed = rf"(?:{OR_LIST}|{_PIPED})(?=\s*(?:[.;)\n]|$| (?:as|for|with|via|using)\b))"
-        pattern = _NAMED_LIST.format(name, listed, GOOD, rf"{LIST}(?=\s*(?:[.;)\n]|$))", note)
-        for found in re.finditer(pattern, text, re.IGNORECASE):
-            given = "_" in found[0] or argument.name not in found[0] or not _IS_SO.search(found[0].split(",")[0])
-            goes_on = re.match(r"\s*\n\s*(?:[|,/]|or\b)", text[found.end() :])
-            if given and not goes_on and not is_example(text, found.start()):
-                yield from find_choices(argument, _as_choices(next(one for one in found.groups() if one)), tool)
-                break
-        else:
-            listed = told_alternatives(text, argument.name)
-            others = {one.name.lower() for one in tool.arguments} & {*re.findall(r"\w+", listed.lower())}
-            yield from find_choices(argument, _as_choices(listed), tool) if listed and not others else ()
+        listed = told_alternatives(text, argument.name) or told_alternatives(marked, argument.name)
+        others = {one.name.lower() for one in tool.arguments} & {*re.findall(r"\w+", listed.lower())}
+        yield from find_choices(argument, _as_choices(listed), tool) if listed and not others else ()
     for found in _SORTED.finditer(text):
         yield from _sorted_by(tool, found)
 
 
 def _split(listed: str) -> list[str]:
     plain_list = re.sub(r"\s?\([^()\n]{0,100}\)", "", listed)
-    return [one.strip(".") for one in re.split(r",? (?:or|and) |, ?|\s?[|/]\s?", plain_list)]
+    return [one.strip(".`'\"") for one in re.split(r",? (?:or|and) |, ?|\s?[|/]\s?", plain_list)]
 
 
 def _as_choices(listed: str) -> str:
@@ -265,6 +216,12 @@ def find_numbered(argument: Argument, text: str) -> Iterator[Hit]:
     signed = [*_NUMBERED.finditer(text)]
     places = [*signed, *(_NUMBERED_ON.finditer(text, signed[0].end()) if signed else _GLOSSED.finditer(text))]
     told = {int(one[1]): one[2] for one in places if not is_example(text, one.start())} or _told_in_a_row(text)
+    if argument.kind == "number" and sorted(told) == [0, 1]:  # the ends of a scale
+        why = f"only the text gives the range of {quote_name(argument.name)}"
+        yield from (
+            () if "minimum" in argument.schema else [Hit("RC304", why, 'add "minimum": 0, "maximum": 1', argument.path)]
+        )
+        return
     numbers = [*map(str, sorted(told))] if _are_codes(told) else _listed_numbers(argument, text)
     if not numbers:
         return
@@ -352,6 +309,10 @@ _KEYWORD: Final = re.compile(
 )
 
 
+_OF_ADDRESS: Final = word_set("apartment apt suite unit floor building room flat entrance door landmark")
+"""What a line of an address may hold."""
+
+
 def _are_kinds(values: list[str], name: str) -> bool:
     """Whether two values say what may be written, and not which: `name or code` of a town."""
     chooses = not (_SORTS | _CHOOSES_KIND).isdisjoint(words_of(name))
@@ -396,7 +357,12 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     titled = all(value[:1].isupper() for value in found)
     values = [value for value in found if value not in ("null", "undefined") and (value != "None" or titled)]
     lowered = {value.lower() for value in values}
-    if len(values) < 2 or "not" in lowered or lowered <= {name.lower() for name in argument.siblings}:
+    if (
+        len(values) < 2
+        or "not" in lowered
+        or len(lowered & _OF_ADDRESS) > 2
+        or lowered <= {name.lower() for name in argument.siblings}
+    ):
         return
     if lowered == {*words_of(argument.name)} or ("null" in found and not listed and not is_nullable(argument)):
         return  # `State/Province/Region` of `state_province_region`; null must stay a value

@@ -119,7 +119,9 @@ _PATTERNS: Final = (
     ("", re.compile(r"(?:^|[:(,;]\s?)(?:only )?(?:(?:small|lower-?case|capital|upper-?case|latin|ASCII) )?letters,? "
                     r"(?:and )?(?:digits|numbers),? (?:and|or) (?:hyphens|dashes|underscores|dots)\b|"
                     r"\b(?:as|in) hex(?:adecimal)?\b(?=[^\n]{0,40}#)|"
-                    r"\b(?:start(?:s|ing)?|begin(?:s|ning)?) with (?:a )?(?:\+|plus\b)", re.IGNORECASE)),
+                    r"\b(?:start(?:s|ing)?|begin(?:s|ning)?) with (?:a )?(?:\+|plus\b)|\bleading (?:\+|plus\b)|"
+                    r"\b(?:number|integer) (?:and|with|plus) an? (?:time )?unit\b|\bBCP[- ]?47\b|"
+                    r"\bhex(?:adecimal)?, \d{1,3} (?:characters|digits)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:starts|begins) with [`'\"](?!https?)[^`'\"\s]{1,12}[`'\"](?:,| and|, and)? (?:(?:it "
                     r")?is )?(?:followed by|"
                     r"then|plus)\b|(?-i:\b[A-Z#@]\w{0,4}) followed by (?:exactly )?(?:\d{1,2}|two|three|four|five|"

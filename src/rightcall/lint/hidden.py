@@ -40,16 +40,22 @@ _MOST_LINES: Final = 8
 
 
 def check(texts: Iterable[tuple[Steps, str]]) -> Iterator[Hit]:
+    """The first text with hidden characters, and how many all of them have; or the first with blanks."""
+    places: list[tuple[Steps, str]] = []
     for path, text in texts:
-        found = "".join(HIDDEN.findall(text))
+        if found := "".join(HIDDEN.findall(text)):
+            places.append((path, found))
+        if places:
+            continue
         gap = next((one[0] for one in _GAP.finditer(text) if _is_wide(one[0]) and not _is_aligned(text, one)), "")
-        if found:
-            told = f"{len(found)} hidden character{'' if len(found) == 1 else 's'}{_spelt(found)}"
-            yield Hit("RC701", told, "remove them", path)
-        elif gap:
+        if gap:
             yield Hit("RC701", f"{len(gap)} blanks hide what follows", "remove them", path, fixable=False)
-        if found or gap:
             return
+    if places:
+        every = "".join(found for _, found in places)
+        told = f"{len(every)} hidden character{'' if len(every) == 1 else 's'}{_spelt(every)}"
+        more = f" (in {len(places)} texts)" if len(places) > 1 else ""
+        yield Hit("RC701", told + more, "remove them", places[0][0])
 
 
 def _spelt(found: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from msgspec import Struct, structs
@@ -80,11 +80,11 @@ def _means(entry: str, rule: Rule, tool: str) -> bool:
     return rule.means(word) and (not pattern or fnmatch.fnmatchcase(tool, pattern))
 
 
-def lint(document: Document, choice: Choice) -> list[Finding]:
+def lint(document: Document, choice: Choice, progress: Callable[[str], None] | None = None) -> list[Finding]:
     """What the rules find in a document, tool by tool in the order of the list, the worst first."""
     rules, lines = load_rules(), Lines(document)
     found: list[Finding] = []
-    for tool, hit in _hits(document, choice):
+    for tool, hit in _hits(document, choice, progress or _untold):
         name = tool.name if tool is not None else ""
         if choice.counts(rules[hit.rule], name, certain=hit.certain):
             path = (*tool.path, *hit.path) if tool is not None else ()
@@ -111,10 +111,15 @@ def _is_seen(tool: ToolView) -> bool:
     return not isinstance(visible, list) or "model" in visible
 
 
-def _hits(document: Document, choice: Choice) -> Iterator[tuple[ToolView | None, Hit]]:
+def _untold(doing: str) -> None:
+    del doing
+
+
+def _hits(document: Document, choice: Choice, progress: Callable[[str], None]) -> Iterator[tuple[ToolView | None, Hit]]:
     wanted = choice.families()
     tools = [one for one in document.tools if _is_seen(one)]
-    for tool in document.tools:
+    for at, tool in enumerate(document.tools, 1):
+        progress(f"tool {at:,} of {len(document.tools):,}")
         seen = len(tools) == len(document.tools) or _is_seen(tool)
         for group, families in _TOOLS:
             for hit in group.check(tool) if families & wanted and (seen or _INJECTION in families) else ():
@@ -128,6 +133,7 @@ def _hits(document: Document, choice: Choice) -> Iterator[tuple[ToolView | None,
                 yield spoken, hit
     for group, families in _LISTS:
         if families & wanted:
+            progress("the whole list")
             yield from group.check_list(document.tools if _INJECTION in families else tools)
     yield from lists.check_again(document)
     yield from history.check_history(tools, choice.misnamings)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from rightcall.base.text import estimate
-from rightcall.catalog.tidy import as_list
+from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.ballast import find_ballast, measure_idle, render_sent
 from rightcall.lint.definitions import Argument, Document, ToolView, view_tool
@@ -30,8 +30,11 @@ LONG_BESIDE, TIMES_ARGUMENTS = 600, 3
 """or already, where it takes so many times as much as the arguments."""
 LONG_ARGUMENT: Final = 500
 """Tokens of the description of one argument from which on it is told."""
-_REPEATED_PARTS, _REPEATED_TOKENS = 3, 400
-"""How often a schema has one part, and what it costs to repeat it, from which on it is told."""
+_REPEATED_PARTS, _REPEATED_TOKENS, _REPEATED_OUTPUT = 3, 400, 600
+"""How often a schema has one part, and what it costs to repeat it, in the arguments and in `outputSchema`, from which
+on it is told."""
+_MOST_PARTS, _FEWEST_FIELDS = 200, 4
+"""Objects that are compared, and the fields of one."""
 _REPEATED_TEXTS, _REPEATED_PIECE, _REPEATED_SUM = 3, 40, 200
 """Texts that share sentences, their tokens, and what it costs to repeat them, from which on it is told."""
 _GRID_NAMES, _GRID_ENDINGS, _GRID, _LONGEST_ENDING = 4, 3, 16, 2
@@ -49,6 +52,9 @@ def cost_of(tool: ToolView) -> int:
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from find_ballast(tool, cost_of(tool))
     yield from _find_size(tool)
+    again = _repeated_part(as_schema(tool.raw.get("outputSchema")), _REPEATED_OUTPUT)
+    if again:
+        yield Hit("RC608", f"`outputSchema`: {again}", "put it into `$defs` once, and refer to it", ("outputSchema",))
 
 
 def _find_size(tool: ToolView) -> Iterator[Hit]:
@@ -77,7 +83,7 @@ def _find_size(tool: ToolView) -> Iterator[Hit]:
             "shorten it to what a model needs to fill it",
             long.path,
         )
-    elif tokens > LARGE_TOOL and (again := _repeated_part(tool)):
+    elif tokens > LARGE_TOOL and (again := _repeated_part(tool.schema or {}, _REPEATED_TOKENS) or _grid(tool)):
         yield Hit("RC608", again, "make it one argument that takes a list, or describe the form", tool.at("name"))
     elif tokens > _REPEATED_SUM and (texts := _repeated_texts(tool)):
         yield Hit("RC608", *texts, tool.at("name"))
@@ -91,17 +97,30 @@ def _long_argument(tool: ToolView) -> Argument | None:
     return next((one for one in tool.arguments if estimate(one.description) > LONG_ARGUMENT), None)
 
 
-def _repeated_part(tool: ToolView) -> str:
-    """The list of values or the object that the schema of a tool has several times; empty where it has none."""
+def _repeated_part(whole: Schema, least: int) -> str:
+    """The list of values or the object that a schema has several times; empty where it has none."""
     parts = Counter[str]()
-    for _, schema in walk(tool.schema or {}, ()):
+    objects: list[tuple[set[str], list[Schema]]] = []
+    for _, schema in walk(whole, ()):
         part = schema.get("enum") or schema.get("properties")
         parts.update([json.dumps(part, ensure_ascii=False, sort_keys=True, default=str)] if part else [])
+        fields = as_schema(schema.get("properties"))
+        if len(fields) >= _FEWEST_FIELDS and len(objects) < _MOST_PARTS:
+            new: list[Schema] = []
+            alike = (those for keys, those in objects if len(keys & {*fields}) * 4 >= len(keys | {*fields}) * 3)
+            same = next(alike, new)
+            objects += [] if same else [({*fields}, same)]
+            same.append(fields)
     for part, times in parts.items():
         tokens = estimate(part)
-        if times >= _REPEATED_PARTS and (again := tokens * (times - 1)) >= _REPEATED_TOKENS:
+        if times >= _REPEATED_PARTS and (again := tokens * (times - 1)) >= least:
             return f"the schema has the same {tokens:,} tokens {times} times, {again:,} too many: {quote_text(part)}"
-    return _grid(tool)
+    for keys, those in objects:
+        costs = sorted(estimate(render_sent(one)) for one in those)
+        if len(those) >= _REPEATED_PARTS and (again := sum(costs[:-1])) >= least:
+            told = f"{len(those)} objects have nearly the same fields, {again:,} tokens too many"
+            return f"{told}: {join_names(sorted(keys), 4)}"
+    return ""
 
 
 def _grid(tool: ToolView) -> str:

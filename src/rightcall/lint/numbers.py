@@ -30,6 +30,7 @@ _BETWEEN: Final = re.compile(
     rf"{_NUMBER}"
     rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|"
     rf"\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
+    rf"(?<![\w.]){_NUMBER}\s?\.\.\.?\s?{_NUMBER}(?![\w.])|"
     rf"\bvalid [a-z]+ are {_NUMBER} (?:to|through|-|–) {_NUMBER}|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s)|,? so that\b)",
@@ -107,6 +108,8 @@ _EXPLAINED: Final = re.compile(r"\d\s?=\s?[A-Za-z]")
 _IS_INSIDE: Final = re.compile(rf"{_NUMBER}\s?(?:<=|≤)\s?[A-Za-z_]\w{{0,40}}\s?(?:<=|≤)\s?{_NUMBER}")
 
 
+_SAME_UNIT: Final = re.compile(r"(?<![\w.,])(\d{1,9}) ([a-z]{2,20}?)s? (to|and) (\d{1,9}) \2s?\b", re.IGNORECASE)
+"""`from 1 star to 5 stars`"""
 _STANDS_FOR: Final = re.compile(r"(?<![\w.])-?\d{1,3}\s?(?:=|means|for)\s?(?:up to|at most)\s\d[\d,]*", re.IGNORECASE)
 """`0 = up to 100`: what one value asks for."""
 
@@ -116,7 +119,7 @@ def _flat(text: str) -> str:
     means."""
     text = _SCALED.sub(r"from \1 to \2", _SPELT.sub(_in_digits, _SAID.sub("", bare(text))))
     text = _STANDS_FOR.sub(" ", _MEANING.sub("", text).replace("up to and including", "up to"))
-    text = _IS_INSIDE.sub(r"from \1 to \2", text)
+    text = _SAME_UNIT.sub(r"\1 \3 \4 \2", _IS_INSIDE.sub(r"from \1 to \2", text))
     if len(_EXPLAINED.findall(text)) == 2 and "offset" not in text.lower():
         text = _LEGEND.sub(_from_legend, text)
     return text
@@ -569,6 +572,11 @@ _UNITS: Final = tuple(
 def unit_of(word: str) -> str:
     """The unit that a word is for; empty where it is for none, or is a single letter."""
     return next((units[word] for units in _UNITS if word in units and len(word) > 1), "")
+
+
+def in_one_line(unit: str, other: str) -> bool:
+    """Whether two units measure the same thing."""
+    return any({unit, other} <= {*units.values()} for units in _UNITS)
 
 
 _SECONDS: Final = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "day": 86400}

@@ -12,13 +12,16 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, bare, quote_name, word_set
 
-_SIGN = r"(?:comma|semicolon|pipe)"
+_SIGN = r"(?:comma|semicolon|pipe|bar)"
+_BLANK = r"(?:(?:white)?space|blank|new ?line|line break|tab)"
+_APART = "separated|delimited|divided|joined|split"
+_THING = r"(?:(?:name|id|item|value|url|address|tag|key|entry|path) )?"
 _SEPARATED: Final = re.compile(
-    rf"(?<!not )(?<!no )\b{_SIGN}s?[- ](?:separated|delimited|divided|joined)\b|"
-    rf"\b(?:separate[d]?|delimited|divided|split|joined|separate them) (?:by|with|using|through) (?:single )?"
-    rf"(?:{_SIGN}s?\b|[,;|](?=\W|$))|"
-    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list|string) of\b|\bcomma list\b|"
-    rf"\b{_SIGN}s? to separate\b|\bone (?:name|id|item|value|url|address|tag|key|entry|path) (?:per|on each) line\b|"
+    rf"(?<!not )(?<!no )\b(?:{_SIGN}|(?P<blank>{_BLANK}))s?[- ](?:{_APART})\b|"
+    rf"\b(?:separate[d]?|{_APART}|separate them) (?:by|with|using|through|on) (?:an? |single )?"
+    rf"(?:{_SIGN}s?\b|(?P<blanks>{_BLANK})s?\b|[,;|](?=\W|$))|"
+    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list |string )?of\b|\bcomma list\b|"
+    rf"\b{_SIGN}s? to separate\b|(?P<lines>\b(?:one|each) {_THING}(?:per|on each|on its own|on a) line\b)|"
     rf"\bno (?:blanks|spaces) (?:after|around) the {_SIGN}s\b",
     re.IGNORECASE,
 )
@@ -31,10 +34,15 @@ _BEGINS: Final = re.compile(
 """The whole value, whatever its name."""
 _OF_PARTS: Final = re.compile(
     r"\b(?:lat|lng|lon|latitude|longitude|coordinates?|bounding|bbox|x,\s?y|rgb|csv (?:content|data|text|file)|files?\b"
-    r"(?= (?:content|with))|contents?|rows?|lines?|each|column values)\b|\bfile\b",
+    r"(?= (?:content|with))|contents?|rows?|lines?|each|column values)\b|\bfile\b(?! (?:ids?|names?|paths?|keys?)\b)",
     re.IGNORECASE,
 )
 """Parts of one value, or of a file."""
+_WRITTEN: Final = word_set(
+    "words terms keywords scopes args arguments flags options params parameters classes characters letters digits "
+    "variables headers cookies notes statements sentences contents details instructions steps commands"
+)
+"""What has blanks or lines in it by nature."""
 _PLACES: Final = word_set("coordinate coordinates bounds bbox box point position location latlng content contents csv")
 _SINGLE_TOO: Final = re.compile(
     r"\bor (?:single|one|all|\*)|\bone [\w-]+ or\b|\bsingle\b|\b(?:raw|verbatim|as it is|as[- ]is)\b|"
@@ -49,9 +57,9 @@ _ENDS = r"(?=\s*(?:[.,;:)({]|$|\n|with\b|of\b|holding\b|containing\b|whose\b|tha
 _IN_JSON: Final = re.compile(
     rf"^\W*(?:valid )?JSON[- ](?:encoded |formatted |seriali[sz]ed )?{_KIND}\b(?! (?:path|pointer|schema))|"
     r"^\W*JSON with (?:keys|fields|properties|entries)\b|"
-    rf"\b(?:as|in|be|is|into|to) (?:valid |stringified |seriali[sz]ed )?JSON"
+    rf"\b(?:as|in|be|is|into|to) (?:an? |the )?(?:valid |stringified |seriali[sz]ed )?JSON"
     rf"(?:[- ](?:encoded|formatted|seriali[sz]ed))?(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
-    rf"[,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
+    rf"[.,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
     r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified (?:JSON|object|array|list|map)\b|"
     r"\b(?:JSON|object|array|list|map)\b[^.;\n]{0,24}\bstringified\b|\bseriali[sz]ed JSON\b|"
     r"\bJSON (?:objects?|arrays?|lists?|map|dict(?:ionary)?|structure)\b[^.;\n]{0,24}\b(?:seriali[sz]ed|encoded|dumped|"
@@ -63,7 +71,7 @@ _OTHER_JSON: Final = re.compile(
     r"\bJSON-?(?:RPC|LD|L)\b|"
     r"\b(?:returns?|returned|responses?|outputs?|results?|format of|path|file|filename|url|address that|"
     r"to (?:validate|format|check|parse|convert|lint|test|minify|prettify|read))\b|"
-    r"\b(?:or|and|,) (?:YAML|XML|CSV|TOML|text|plain|HTML|markdown|SQL)\b|"
+    r"\b(?:or|and|,) (?:YAML|XML|CSV|TOML|SQL)\b|\bor (?:an? )?(?:text|plain|HTML|markdown)\b|"
     r"\b(?:YAML|XML|CSV|text|markdown|SQL),? or JSON\b|"
     r"\bJSON,? (?:or|and|/) ",
     re.IGNORECASE,
@@ -82,10 +90,13 @@ _OF_SERVICE: Final = word_set("dsl data sql payload")
 """What services themselves take as text."""
 _OF_ANSWER: Final = (("fields",), ("include",), ("expand",), ("embed",))
 """What an answer is to hold: services take that in one text."""
+_STATEMENTS: Final = (("sql",), ("query",), ("script",), ("code",), ("command",))
+"""What has such signs in its own language."""
 
 
 _LISTS: Final = re.compile(r"\s?\([\w-]+(?:, ?[\w-]+)+")
 """The values behind the sign: `comma-separated (red, green)`."""
+_NEXT_WORDS = 24
 _NEAR = 4
 """Words at the beginning of a text that say what the value is: `Recipients, separated by commas`."""
 
@@ -99,7 +110,9 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
     begins = re.match(
         rf"\W*(?:valid )?(?:JSON[- ](?:encoded |formatted )?{_KIND}|stringified JSON)\b", told, re.IGNORECASE
     )
-    if _IN_JSON.search(told) and not _OTHER_JSON.search(told) and (begins or _HOLDS_TEXT.isdisjoint(words[-1:])):
+    encoded = _IN_JSON.search(told)
+    other = encoded is not None and _OTHER_JSON.search(told[: encoded.end() + _NEXT_WORDS])  # keys come later
+    if encoded is not None and not other and (begins or _HOLDS_TEXT.isdisjoint(words[-1:])):
         meant = _AS_STRING.search(told) is not None or (words[-1:] and words[-1] in _OF_SERVICE)
         told_kind = re.search(r"\bJSON (object|array)\b", told, re.IGNORECASE)
         fix = f"make it an `{told_kind[1].lower()}`" if told_kind else "make it an `array` or an `object`"
@@ -110,8 +123,12 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         or _OF_PARTS.search(told.replace(found[0], " "))
         or not _PLACES.isdisjoint(words)
         or words[-1:] in _OF_ANSWER
+        or words[-1:] in _STATEMENTS
     ):
         return None
+    if found["blank"] or found["blanks"] or found["lines"]:
+        several = bool(words) and singular(words[-1]) != words[-1] and words[-1] not in _WRITTEN
+        return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path) if several else None
     before = words_of(told[: found.start()])
     plural = any(singular(word) != word for word in before[:_NEAR]) and len(before) <= _NEAR + 2
     if (

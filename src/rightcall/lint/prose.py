@@ -18,6 +18,7 @@ from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.addresses import find_address
 from rightcall.lint.alternatives import alternatives_in
 from rightcall.lint.choices import MOST_TEXT, QUOTED
+from rightcall.lint.clashes import find_clashes
 from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.enums import (
     IS_SEVERAL,
@@ -90,6 +91,7 @@ def _of_argument(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
     yield from find_unit(argument, text, tool)
     yield from _default_beside(argument, text, tool)
     yield from find_told_bound(argument, tool) if argument in tool.top else ()
+    yield from find_clashes(argument, tool)
     if argument.required and "default" in argument.part and not tool.is_strict:
         yield Hit(
             "RC312",

@@ -65,6 +65,30 @@ def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[H
         yield from _llama(tool, schema)
     if every or providers & {"gemini", "llama.cpp", "openai-strict"}:
         yield from _tuples(tool, schema)
+    if not tool.is_strict and (every or providers & {"gemini", "openai-strict"}):
+        yield from _free_keys(tool)
+
+
+_KEYS_TOLD: Final = re.compile(
+    r"[{}]|\b(?:keys?|keyed|by (?:its |their |the )?\w+|maps?|mapping|pairs?|dictionary|dict|each|every|e\.?g|such as|"
+    r"example|like|arbitrary|any|free[- ]form|as returned|names? (?:to|of|and)|see)\b|->|→|=",
+    re.IGNORECASE,
+)
+
+
+def _free_keys(tool: ToolView) -> Iterator[Hit]:
+    """Objects with any keys, of which clients for Gemini send no more than `object`."""
+    for one in tool.arguments:
+        closed = {"properties", "patternProperties", "propertyNames", "anyOf", "oneOf", "allOf"} & one.schema.keys()
+        if one.kind == "object" and one.schema.get("additionalProperties") not in (None, False) and not closed:
+            yield Hit(
+                "RC511",
+                f"{quote_name(one.name)} has any keys: clients for Gemini show an empty object, and OpenAI's strict "
+                "mode refuses it",
+                "say in the description what the keys are, or take a list of objects with `name` and `value`",
+                one.path,
+                certain=bool(one.description.strip()) and not _KEYS_TOLD.search(one.description),
+            )
 
 
 def _top(tool: ToolView, schema: Schema) -> Iterator[Hit]:

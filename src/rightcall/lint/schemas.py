@@ -22,6 +22,7 @@ MOST_BRANCHES: Final = 4
 MANY_CHOICES: Final = 60
 MOST_CHOICES: Final = 100
 MOST_ARGUMENTS: Final = 25
+VERY_MANY_ARGUMENTS: Final = 40
 FOREIGN: Final = {
     "str": "string", "text": "string", "int": "integer", "long": "integer", "float": "number", "double": "number",
     "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object", "any": "", "none": "null",
@@ -157,9 +158,9 @@ def _shape(tool: ToolView, schema: Schema) -> Iterator[Hit]:
         told = f"arguments are nested {deepest} levels deep"
         yield Hit("RC411", told, "flatten them", place, certain=deepest > MOST_LEVELS + 1)
     if len(tool.top) > MOST_ARGUMENTS:
-        yield Hit(
-            "RC415", f"{len(tool.top)} arguments", "split the tool, or group what is rarely used", tool.schema_path
-        )
+        certain = len(tool.top) > VERY_MANY_ARGUMENTS
+        advice = "split the tool, or group what is rarely used"
+        yield Hit("RC415", f"{len(tool.top)} arguments", advice, tool.schema_path, certain=certain)
     seen: dict[Steps, Schema] = {}
     for path, part in walk(schema, tool.schema_path):
         seen[path] = part

@@ -713,18 +713,25 @@ async def _list_often(server: Server, times: int) -> tuple[list[list[Raw]], str]
 async def _ask_server(
     server: Server, hello: Hello, times: int, *, only: Era | None = None
 ) -> tuple[list[list[Raw]], str]:
-    session = Session(open_link(server), _Nobody())
+    nobody = _Nobody()
+    session = Session(open_link(server), nobody)
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
         lists = [await listed_tools(session, hello, _STARTING) for _ in range(times)]
         return lists, session.agreed.instructions if session.agreed is not None else ""
+    except ServerGone as fault:
+        if type(fault) is ServerGone and nobody.words:
+            raise ServerGone(f"{fault}{nobody.words}") from None
+        raise
     finally:
         await session.aclose()
 
 
 class _Nobody:
-    """Who is told of what the server says by itself."""
+    """Who is told of what the server says by itself, and keeps its last words alone."""
+
+    words = ""
 
     async def asked(self, method: str, params: Raw, cause: Cause | None) -> Answer:
         del method, params, cause
@@ -734,4 +741,5 @@ class _Nobody:
         del method, params, cause
 
     def lost(self, session: Session, why: str, words: str = "") -> None:
-        del session, why, words
+        del session, why
+        self.words = words
