@@ -20,9 +20,6 @@ from rightcall.lint.meaning import (
     find_alike,
     first_sentence,
     nearness,
-    say_the_same,
-    stem,
-    tells_several,
 )
 from rightcall.lint.styles import find_mixed, find_spellings, style_of
 
@@ -79,7 +76,9 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         if why is None and (one.number, other.number) in told:
             why = _OF_TEXTS
         if why is not None and not (why not in _OF_STYLE and _tells_apart(one, other, why)):
-            found.setdefault((why, why in _OF_STYLE or _take_alike(one, other, why)), []).append((one, other))
+            found.setdefault((why, why in (*_OF_STYLE, _OF_NUMBER) or _take_alike(one, other, why)), []).append(
+                (one, other)
+            )
     remedy = "name the difference, or make one tool of both"
     for (why, certain), pairs in found.items():
         if len(pairs) > _MOST_TOLD:
@@ -102,8 +101,7 @@ _FATAL: Final = word_set("delete remove erase destroy drop purge wipe cancel arc
 
 
 def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
-    """Whether two tools need the same arguments, so that nothing but the name tells which is meant: `get_order`, which
-    needs an id, is not taken for `get_orders`."""
+    """Whether two tools need the same arguments, so that nothing but the name tells which is meant."""
     needed = [{joined(argument.name) for argument in tool.top if argument.required} for tool in (one, other)]
     mine, theirs = (
         needed if any(needed) else [{joined(argument.name) for argument in tool.top} for tool in (one, other)]
@@ -112,8 +110,6 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
         word in _SAYS_NO_MORE or len(word) == 1 for word in {*words_of(one.name)} ^ {*words_of(other.name)}
     ):
         return True
-    if why == _OF_NUMBER:
-        return _are_alike_in_number(one, other, mine, theirs)
     ends = words_of(one.name)[-1], words_of(other.name)[-1]
     if why in _OF_MEANING and ends[0] != ends[1] and singular(ends[0]) == singular(ends[1]) and mine.isdisjoint(theirs):
         return False  # `lookup_member`, by its number, and `search_members`
@@ -121,54 +117,6 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
     return alike or why == _OF_TEXTS or not _FATAL.isdisjoint(words_of(one.name))
 
 
-def _are_alike_in_number(one: ToolView, other: ToolView, mine: set[str], theirs: set[str]) -> bool:
-    """Of two names that differ in a plural alone. What deletes one is not to be taken for what deletes several, if a
-    call of the one fits the other."""
-    if words_of(one.name)[:1] == ("list",):
-        return True  # what lists gives several, whatever its name says
-    if _acts_alone(one, other) or _acts_alone(other, one):
-        return True
-    if mine and theirs and one.description != other.description and say_the_same(one, other):
-        return True  # no text tells what the one for several selects by; RC203 tells of the same text
-    kinds = {(argument.name, argument.kind) for tool in (one, other) for argument in tool.top if argument.required}
-    lists = [name for name, kind in kinds if kind == "array"]
-    fits = not any(
-        singular(name.lower()) == single.lower() for name in lists for single, kind in kinds if kind != "array"
-    )
-    if not _FATAL.isdisjoint(words_of(one.name)):
-        return fits
-    if not mine and not theirs:
-        return True
-    if len({tells_several(tool, _TELLS_NUMBER) for tool in (one, other)}) > 1:
-        return False  # the text of one says that it is for several
-    more = len(mine & theirs) > 1 and len(mine ^ theirs) == 1  # one argument more is no help
-    return mine == theirs or more or _hides_number(one, other)
-
-
-def _acts_alone(one: ToolView, other: ToolView) -> bool:
-    """Whether the text of one begins with the verb of both names, and the other reads: `open_case` opens a case, and
-    `open_cases` gives those that are open."""
-    does, reads = (words_of(side.description[:80])[:1] for side in (one, other))
-    words = words_of(one.name)
-    if not does or not reads or not _READS.isdisjoint(words):
-        return False
-    acts = stem(does[0]) in map(stem, words[:-1])
-    return acts and (singular(reads[0]) == singular(words[-1]) or singular(reads[0]) in _READS)
-
-
-_READS: Final = word_set("get list read show view fetch return retrieve find search query lookup browse display")
-
-
-def _hides_number(one: ToolView, other: ToolView) -> bool:
-    """Whether the one letter is inside of the name, as in `get_lifts_status`, and no text tells of several."""
-    mine, theirs = words_of(one.name), words_of(other.name)
-    apart = [at for at, (left, right) in enumerate(zip(mine, theirs, strict=True)) if left != right]
-    told = words_of(f"{one.description[:400]} {other.description[:400]}")
-    return len(apart) == 1 and apart[0] < len(mine) - 1 and _TELLS_NUMBER.isdisjoint(told)
-
-
-_TELLS_NUMBER: Final = word_set("several multiple many all every batch bulk list lists array once")
-"""Words of a text for several."""
 _OF_TEXTS: Final = "do nearly the same by their texts"
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions", _OF_TEXTS)
 
