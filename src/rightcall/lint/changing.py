@@ -84,7 +84,7 @@ _OF_RUN: Final = re.compile(
     rf"\b(?:{_RUNS}) (?:number|no\.|id) (?=[0-9a-f]{{0,7}}\d)[0-9a-f]{{8,16}}\b|"
     rf"\b(?:{_RUNS})(?: ?(?:id|token|key))?\b\W{{0,3}}(?:is )?[0-9a-f][0-9a-f-]{{18,62}}[0-9a-f]\b|"
     rf"\byour (?:{_RUNS})(?: ?(?:id|token|key))?(?: is|:)\s[`'\"]?(?=[\w-]{{0,40}}\d)[\w-]{{6,64}}|"
-    r"\buptime\s?(?:is|of|:|=)?\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
+    r"\bat 0x[0-9a-f]{6,16}\b|\buptime\s?(?:is|of|:|=)?\s?\d|\bup for \d+ (?:seconds|minutes|hours|days)\b|"
     r"[(\[]pid[ :=]{1,2}\d{2,7}[)\]]|"
     r"\b(?:running|started|listening|server|process)\b[^.\n]{0,30}\bpid[ :=]{1,2}\d{2,7}\b",
     re.IGNORECASE,

@@ -93,6 +93,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 
 
 _OF_NUMBER: Final = "differ only in singular and plural"
+_OF_LENGTH: Final = "differ only in a word that one writes out"
 _OF_VERSION: Final = "differ only in a version or a word such as `new`"
 
 
@@ -182,7 +183,7 @@ def resemblance(one: str, other: str) -> str | None:
         if without(mine) == without(theirs):
             return why
     if [*map(_long, mine)] == [*map(_long, theirs)]:
-        return "mean the same"
+        return _OF_LENGTH
     if {mine[:2], theirs[:1]} == {("get", "all"), ("list",)} or {mine[:1], theirs[:2]} == {("get", "all"), ("list",)}:
         longer, shorter = sorted((mine, theirs), key=len, reverse=True)
         if longer[2:] == shorter[1:]:

@@ -75,7 +75,7 @@ def _form_of(one: Argument) -> str:
 
 _IS_KEY: Final = re.compile(r"\W*(?:the )?(?:unique )?(?:UUID|ID|identifier|timestamp) of (?:the|an?)\b", re.IGNORECASE)
 _TOLD_KEY: Final = re.compile(
-    r"\W*(?:The )?(?:[Uu]nique )?(?:(?:UUID|ID) of (?:the|an?)\b|(?:[A-Za-z]+ )?(?:UUID|ID)(?=\s*(?:[.,;(]|$)))"
+    r"\W*(?:The )?(?:[Uu]nique )?(?:[A-Za-z]+ )?(?:UUID|ID)(?= (?:of (?:the|an?)|as|from|returned)\b|\s*(?:[.,;(]|$))"
 )
 _HOLDS_WORDS: Final = word_set("text content body message comment title description")
 _FORMATS: Final = {
