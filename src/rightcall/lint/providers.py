@@ -70,8 +70,8 @@ def check(tool: ToolView, providers: frozenset[str] = frozenset()) -> Iterator[H
 
 
 _KEYS_TOLD: Final = re.compile(
-    r"[{}]|\b(?:keys?|keyed|fields?|columns?|attributes?|by (?:its |their |the )?\w+|maps?|mapping|pairs?|dict(?:ionary)?|"
-    r"each|every|e\.?g|such as|example|like|any|free-form|as returned|names? (?:to|of|and)|see)\b|->|→|=",
+    r"[{}]|\b(?:examples?|keys?|keyed|fields?|columns?|by (?:its |their |the )?\w+|maps?|mapping|pairs?|"
+    r"dict(?:ionary)?|each|every|e\.?g|such as|like|any|free-form|as returned|names? (?:to|of|and)|see)\b|->|→|=",
     re.IGNORECASE,
 )
 
