@@ -76,9 +76,8 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
         if why is None and (one.number, other.number) in told:
             why = _OF_TEXTS
         if why is not None and not (why not in _OF_STYLE and _tells_apart(one, other, why)):
-            found.setdefault((why, why in (*_OF_STYLE, _OF_NUMBER) or _take_alike(one, other, why)), []).append(
-                (one, other)
-            )
+            certain = why in (*_OF_STYLE, _OF_NUMBER, _OF_LENGTH) or _take_alike(one, other, why)
+            found.setdefault((why, certain), []).append((one, other))
     remedy = "name the difference, or make one tool of both"
     for (why, certain), pairs in found.items():
         if len(pairs) > _MOST_TOLD:
