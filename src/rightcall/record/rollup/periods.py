@@ -8,6 +8,7 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -107,6 +108,8 @@ class _Filler:
         )  # fmt: skip
         self._kinds: str | None = None
         self._tallies: dict[int, Tally] = {}
+        self._parts: dict[str, tuple[int, int, tuple[Any, ...]]] = {}
+        """Of hours, the slot of their smaller part, that of the rest, and where the smaller part is."""
         hours = [span for span in self._spans if len(span[0]) == HOUR]
         self._few = sum(span[5] for span in hours) <= few
 
@@ -167,24 +170,31 @@ class _Filler:
 
     def _add_faults(self, found: dict[str, dict[int, int]]) -> None:
         """Errors of each tool, which are known by their numbers."""
-        texts: dict[int, str] = {}
-        for some in in_places({number for faults in found.values() for number in faults}):
-            texts |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
+        texts = self._texts({number for faults in found.values() for number in faults})
         for tool, faults in found.items():
             errors = self._counts.parts["tool"][tool].errors
             errors.update({texts[number]: times for number, times in faults.items()})
+
+    def _texts(self, errors: Iterable[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for some in in_places(errors):
+            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
+        return found
 
     def _add_calls(self, span: Any, *, exact: bool, inside: bool) -> None:
         """Those of one hour that lie within the period, one by one; or take those off that do not."""
         hour, *_, low, high = span
         window, by = self._window, 1 if inside else -1
         part = "at >= ? AND at <= ?" if inside else "(at < ? OR at > ?)"
-        for line, kind, rule, strategy, status, time, tokens, cached, error in self._ask(
-            "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, text"
-            " FROM calls JOIN kinds ON kinds.id = calls.kind LEFT JOIN errors ON errors.id = error"
+        # errors are no part of the question: a server that takes the calls for few looks through all errors for each
+        rows = self._ask(
+            "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, error"
+            " FROM calls JOIN kinds ON kinds.id = calls.kind"
             f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND {part}{self._of_caller('calls.kind')}",
             low, high, hour, hour + AFTER, window.since, window.until,
-        ):  # fmt: skip
+        )  # fmt: skip
+        texts = self._texts({row[-1] for row in rows if row[-1] is not None})
+        for line, kind, rule, strategy, status, time, tokens, cached, error in rows:
             if kind == "waiting":
                 self._counts.waiting += by
                 continue
@@ -199,7 +209,7 @@ class _Filler:
             if kind == "refused":
                 tally.refused += by
             if time is not None:
-                _add_end(tally, status, (tokens, cached, error), by)
+                _add_end(tally, status, (tokens, cached, texts.get(error, "")), by)
                 if status == "interrupted":
                     continue
                 if exact:
@@ -243,6 +253,7 @@ class _Filler:
         if self._whose:
             for start, _, calls, passed in self._rollup.cells("", self._counts.caller, whole, "calls, proxied"):
                 self._add_to_slot(whole[start], calls, passed)
+            self._add_parts()
 
     def _add_to_slot(self, slot: int, calls: int, passed: int) -> None:
         self._counts.slots[slot] += calls
@@ -263,8 +274,8 @@ class _Filler:
         return slot if inside else None
 
     def _split(self, span: Any) -> int | None:
-        """Of an hour of one caller in which a slot ends, only the smaller part is counted by calls; the slot of the
-        rest, which has all of the hour but these. None for an hour at the edge of the period."""
+        """Of an hour of one caller in which a slot ends, only the smaller part is counted by calls, later; the slot of
+        the rest, which has all of the hour but these. None for an hour at the edge of the period."""
         slots, (start, first, last, _, _, rows, *_) = self._window.slots, span
         one, other = (bisect_right(slots, moment) - 1 for moment in (first, last))
         minutes = self._minutes(start) if one >= 0 and other == one + 1 and last <= self._window.until else []
@@ -275,15 +286,25 @@ class _Filler:
         small, rest, part, since, until = one, other, before, start, edge
         if sum(each[5] for each in behind) < sum(each[5] for each in before):
             small, rest, part, since, until = other, one, behind, edge, start + AFTER
-        for is_passed, times in self._ask(
-            "SELECT status = 'proxied', count(*) FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
-            f" AND status <> 'waiting'{self._of_caller('kind')} GROUP BY 1",
-            min(each[6] for each in part), max(each[7] for each in part), since, until,
-        ):  # fmt: skip
+        low, high = min(each[6] for each in part), max(each[7] for each in part)
+        self._parts[start] = small, rest, (low, high, since, until)
+        return rest
+
+    def _add_parts(self) -> None:
+        """The parts of hours that are counted by calls, all with one question: the kinds of a caller are many."""
+        if not self._parts:
+            return
+        part = f"SELECT substr(at, 1, {HOUR}) AS hour, status, kind FROM calls WHERE seq >= ? AND seq <= ?"
+        parts = " UNION ALL ".join([f"{part} AND at >= ? AND at < ?"] * len(self._parts))
+        for hour, is_passed, times in self._ask(
+            f"WITH parts AS MATERIALIZED ({parts}) SELECT hour, status = 'proxied', count(*) FROM parts"
+            f" WHERE status <> 'waiting'{self._of_caller('kind')} GROUP BY 1, 2",
+            *(value for _, _, values in self._parts.values() for value in values),
+        ):
             calls, passed = (0, times) if is_passed else (times, 0)
+            small, rest, _ = self._parts[hour]
             self._add_to_slot(small, calls, passed)
             self._add_to_slot(rest, -calls, -passed)
-        return rest
 
     def _cut(self, span: Any) -> None:
         """Its calls, of each slot: those from its beginning on without those from the next one's on."""
@@ -365,7 +386,7 @@ class _Filler:
         )[0][0]  # fmt: skip
 
 
-def _add_end(tally: Tally, status: str, more: tuple[int, int, str | None], by: int) -> None:
+def _add_end(tally: Tally, status: str, more: tuple[int, int, str], by: int) -> None:
     tokens, cached, error = more
     tally.tokens += by * tokens
     tally.cached += by * cached
@@ -375,7 +396,7 @@ def _add_end(tally: Tally, status: str, more: tuple[int, int, str | None], by: i
         tally.succeeded += by
     else:
         tally.failed += by
-        tally.errors[error or ""] += by
+        tally.errors[error] += by
 
 
 def _add_cell(tally: Tally, row: list[Any]) -> None:
