@@ -131,7 +131,7 @@ def test_only_one_rule_speaks_of_the_spelling_of_an_argument() -> None:
 def test_arguments_without_a_description_are_counted_by_their_full_names() -> None:
     branch = {"type": "object", "properties": {"crew": {"type": "string"}}}
     found = findings_of(tool("tow_barge", who={"anyOf": [branch, branch], "description": "Who tows"}))
-    assert [one.message for one in found] == ["1 argument has no description: `who.crew`"]
+    assert [one.message for one in found] == ["1 argument has no description, and nothing explains it: `who.crew`"]
 
 
 def test_a_value_in_two_spellings_and_a_long_list_are_notes() -> None:
@@ -205,27 +205,13 @@ def test_a_tool_that_is_even_in_its_own_style_is_noted_only() -> None:
         assert [severity_of(hit) for hit in found if hit.rule == "RC114"] == [level]
 
 
-def test_one_and_all_of_a_kind_are_told_apart_by_what_they_need() -> None:
+@pytest.mark.parametrize(("verb", "needed"), [("get", "owner"), ("get", "barge"), ("sink", "canal")])
+def test_a_letter_for_the_plural_is_a_warning_whatever_two_tools_need(verb: str, needed: str) -> None:
     text = {"type": "string", "description": "Which one, as the office calls it"}
-    single = tool("get_barge", barge=text)
-    single["inputSchema"]["required"] = ["barge"]
-    listing = tool("get_barges", owner=text)
-    found = findings_of(single, listing, notes=True)
-    assert [severity_of(one) for one in found if one.rule == "RC101"] == ["note"]
-    listing["inputSchema"]["properties"] = {"barge": text}
-    listing["inputSchema"]["required"] = ["barge"]
-    found = findings_of(single, listing, notes=True)
+    single, several = tool(f"{verb}_barge", barge=text), tool(f"{verb}_barges", **{needed: text})
+    single["inputSchema"]["required"], several["inputSchema"]["required"] = ["barge"], [needed]
+    found = findings_of(single, several, notes=True)
     assert [severity_of(one) for one in found if one.rule == "RC101"] == ["warning"]
-
-
-def test_what_deletes_one_is_not_to_be_taken_for_what_deletes_all() -> None:
-    text = {"type": "string", "description": "Which one, as the office calls it"}
-    single, several = tool("sink_barge", barge=text), tool("sink_barges", canal=text)
-    single["inputSchema"]["required"], several["inputSchema"]["required"] = ["barge"], ["canal"]
-    assert "RC101" not in {one.rule for one in findings_of(single, several)}
-    for one in (single, several):
-        one["name"] = one["name"].replace("sink", "delete")
-    assert "RC101" in {one.rule for one in findings_of(single, several)}
 
 
 def test_an_array_inside_of_an_array_is_told_as_its_item() -> None:

@@ -159,9 +159,9 @@ def _lists(schema: dict[str, Any]) -> bool:
 def _without_text(bare: list[Argument], *, certain: bool = True) -> Iterator[Hit]:
     if bare:
         names = list(dict.fromkeys(_full_name(one) for one in bare))
-        some = "argument has" if len(names) == 1 else "arguments have"
+        some, them = ("argument has", "it") if len(names) == 1 else ("arguments have", "them")
         yield Hit(
-            "RC204", f"{len(names)} {some} no description: {join_names(names)}",
+            "RC204", f"{len(names)} {some} no description, and nothing explains {them}: {join_names(names)}",
             "describe each argument, with an example where its form matters", bare[0].path, certain=certain,
         )  # fmt: skip
 

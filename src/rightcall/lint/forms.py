@@ -29,7 +29,8 @@ def is_free(argument: Argument) -> bool:
 
 _OTHER_FORMS: Final = re.compile(
     r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
-    r"preferably|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|timestamp or|"
+    r"preferably|recommended|ideally|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|"
+    r"timestamp or|"
     r"(?:or|and(?! [\w-]+ numbers?\b)) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
@@ -393,6 +394,9 @@ def _formatted(argument: Argument, name: str, found: str, text: str, *, is_local
         fix += " to `items`" if argument.kind == "array" else ""
         fix += " (which needs a time zone)" if unzoned else ""
         certain = not unzoned or len(fitting) > 1 or "8601" in found  # `ISO datetime` may be a local time
+        certain = certain and not (
+            either and name == "date-time" and fitting == ["date"]
+        )  # the day is an example of ISO 8601
         yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=certain)
 
 

@@ -58,10 +58,19 @@ def _mean_alike(one: ToolView, other: ToolView, least: float) -> bool:
     if sentence < _LEAST_SENTENCE or sentence + nearness(one.name, other.name) < least:
         return False
     mine, theirs = _own_words(one, other), _own_words(other, one)
-    if mine and theirs:
+    if (mine and theirs) or _names_a_part(one, other) or _names_a_part(other, one):
         return False
     own = _stems(mine or theirs)  # what one name alone says, of two sentences that say the same
     return not own or (sentence >= _SAME_SENTENCE and own.isdisjoint(_stems(_told(one if mine else other))))
+
+
+def _names_a_part(one: ToolView, other: ToolView) -> bool:
+    """Whether a name has more words than that of another tool, and its text the same words in a row: `get_service_logs`
+    gets the service logs, and `get_service` a service."""
+    words, others = words_of(one.name), words_of(other.name)
+    part = words[len(others) - 1 :]
+    told = words_of(first_sentence(one))
+    return words[: len(others)] == others and any(told[at : at + len(part)] == part for at in range(len(told)))
 
 
 def _takes_back(name: str) -> bool:
@@ -102,15 +111,6 @@ def _embed(text: str) -> tuple[float, ...]:
 def _told(tool: ToolView) -> list[str]:
     """The words of the first sentence, without what it is not about."""
     return _WORD.findall(_DENIED.sub(" ", first_sentence(tool).lower()))
-
-
-def say_the_same(one: ToolView, other: ToolView) -> bool:
-    """Whether two first sentences have the same words, but for their number where neither says that it is for one."""
-    mine, theirs = (
-        {word for word in _told(tool) if word not in _LITTLE | _FACTS and word != "single"} for tool in (one, other)
-    )
-    said = {"one", "single"} & {*_told(one), *_told(other)}
-    return mine == theirs or (not said and _stems(mine) == _stems(theirs))
 
 
 _WORD: Final = re.compile(r"[^\W_]+")

@@ -317,7 +317,8 @@ _LASTING = {
         rf"\bno (?:reason|need) for (?:the |your )?{_PEOPLE}\b[^.\n]{{0,24}}\bto {_LEARNS}\b|"
         r"(?:^|[.!?;\n]\s{0,9})(?:call|run|use) (?:it |this )?silently\b",
     ".md .cursorrules .mcp.json rc_ rc. rc` profile":
-        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|and|please|should|afterwards|finally) )(?:add|append|write|"
+        r"(?:[.!?:;,\n]\s{0,9}|\b(?:must|then|also|always|please|should|afterwards|finally) |(?<=\w) [\w,)]{1,40} and )"
+        r"(?:add|append|write|"
         r"put|"
         r"insert|save|"
         r"copy)\b"

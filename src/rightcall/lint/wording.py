@@ -24,7 +24,7 @@ _ACTS: Final = {
     "start": "start begin launch enroll enable activate resume restore",
     "open": "open",
     "make": "generate",
-    "update": "update modify patch edit",
+    "update": "update modify patch edit replace rewrite overwrite",
     "move": "move rename",
     "send": "send publish submit email",
     "end": "cancel terminate revoke archive close end stop withdraw disable deactivate suspend pause",
