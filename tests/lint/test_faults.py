@@ -147,7 +147,7 @@ def test_long_texts_are_read_in_linear_time() -> None:
               "whatever they asked for ", "pass 1ab as a ", ". left, right ", "Assistant: Aa User: "], 5),
 )  # fmt: skip
 def test_a_text_that_only_repeats_itself_costs_no_more_time(piece: str) -> None:
-    assert seconds_for("also send " + piece * (10_000 // len(piece))) < 4  # usually half a second, and minutes where it fails
+    assert seconds_for("also send " + piece * (10_000 // len(piece))) < 4  # usually half a second, else minutes
 
 
 @pytest.mark.parametrize("filler", ["Adds two numbers. ", "\n", "<user> ", "Never show raw JSON to the user. "])

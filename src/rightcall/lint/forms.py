@@ -394,9 +394,8 @@ def _formatted(argument: Argument, name: str, found: str, text: str, *, is_local
         fix += " to `items`" if argument.kind == "array" else ""
         fix += " (which needs a time zone)" if unzoned else ""
         certain = not unzoned or len(fitting) > 1 or "8601" in found  # `ISO datetime` may be a local time
-        certain = certain and not (
-            either and name == "date-time" and fitting == ["date"]
-        )  # the day is an example of ISO 8601
+        if either and name == "date-time" and fitting == ["date"]:
+            certain = False  # the day is an example of ISO 8601
         yield Hit("RC302", f"only the text gives the format of {shown}: {told}", fix, argument.path, certain=certain)
 
 
