@@ -27,7 +27,6 @@ from rightcall.record.counts import (
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import (
     AFTER,
-    AMONG,
     CELL,
     DAY,
     HOUR,
@@ -109,7 +108,7 @@ class _Filler:
         self._kinds: str | None = None
         self._tallies: dict[int, Tally] = {}
         self._parts: dict[str, tuple[int, int, tuple[Any, ...]]] = {}
-        """Of hours, the slot of their smaller part, that of the rest, and where the smaller part is."""
+        """Of hours or minutes: the slot of the part that is counted by calls, that of the rest, and the part."""
         hours = [span for span in self._spans if len(span[0]) == HOUR]
         self._few = sum(span[5] for span in hours) <= few
 
@@ -177,8 +176,8 @@ class _Filler:
 
     def _texts(self, errors: Iterable[int]) -> dict[int, str]:
         found: dict[int, str] = {}
-        for some in in_places(errors):
-            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
+        for some in in_places(errors):  # as they are: to send 500 values takes a server's client 8 ms
+            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN ({', '.join(map(str, some))})"))
         return found
 
     def _add_calls(self, span: Any, *, exact: bool, inside: bool) -> None:
@@ -245,7 +244,10 @@ class _Filler:
                     self._add_to_slot(slot, *span[3:5])
                 continue
             for minute in [span] if self._whose else self._minutes(start):
-                slot = None if self._whose else self._slot_of(minute)
+                slot = None
+                if not self._whose:
+                    slot = self._slot_of(minute)
+                    slot = self._split(minute) if slot is None else slot
                 if slot is not None:
                     self._add_to_slot(slot, *minute[3:5])
                 else:
@@ -253,7 +255,7 @@ class _Filler:
         if self._whose:
             for start, _, calls, passed in self._rollup.cells("", self._counts.caller, whole, "calls, proxied"):
                 self._add_to_slot(whole[start], calls, passed)
-            self._add_parts()
+        self._add_parts()
 
     def _add_to_slot(self, slot: int, calls: int, passed: int) -> None:
         self._counts.slots[slot] += calls
@@ -274,14 +276,19 @@ class _Filler:
         return slot if inside else None
 
     def _split(self, span: Any) -> int | None:
-        """Of an hour of one caller in which a slot ends, only the smaller part is counted by calls, later; the slot of
-        the rest, which has all of the hour but these. None for an hour at the edge of the period."""
-        slots, (start, first, last, _, _, rows, *_) = self._window.slots, span
+        """Of a minute, or of an hour of one caller, in which a slot ends, only a part is counted by calls, later: of an
+        hour the smaller one. The slot of the rest, which has all of it but these; None at the edge of the period."""
+        slots, (start, first, last, _, _, rows, *seqs) = self._window.slots, span
         one, other = (bisect_right(slots, moment) - 1 for moment in (first, last))
-        minutes = self._minutes(start) if one >= 0 and other == one + 1 and last <= self._window.until else []
-        if not minutes or sum(minute[5] for minute in minutes) != rows:
+        if one < 0 or other != one + 1 or last > self._window.until:
             return None
         edge = slots[other]
+        if len(start) == MINUTE:
+            self._parts[start] = other, one, (*seqs, edge, start + AFTER)
+            return one
+        minutes = self._minutes(start)
+        if sum(minute[5] for minute in minutes) != rows:
+            return None
         before, behind = [each for each in minutes if each[1] < edge], [each for each in minutes if each[2] >= edge]
         small, rest, part, since, until = one, other, before, start, edge
         if sum(each[5] for each in behind) < sum(each[5] for each in before):
@@ -291,18 +298,19 @@ class _Filler:
         return rest
 
     def _add_parts(self) -> None:
-        """The parts of hours that are counted by calls, all with one question: the kinds of a caller are many."""
+        """The parts that are counted by calls, all with one question: the kinds of a caller are many."""
         if not self._parts:
             return
+        size = HOUR if self._whose else MINUTE
         part = "(seq >= ? AND seq <= ? AND at >= ? AND at < ?)"
-        for hour, is_passed, times in self._ask(
-            f"SELECT substr(at, 1, {HOUR}), status = 'proxied', count(*) FROM calls"
+        for start, is_passed, times in self._ask(
+            f"SELECT substr(at, 1, {size}), status = 'proxied', count(*) FROM calls"
             f" WHERE ({' OR '.join([part] * len(self._parts))}) AND status <> 'waiting'{self._of_caller('kind')}"
             " GROUP BY 1, 2",
             *(value for _, _, values in self._parts.values() for value in values),
         ):
             calls, passed = (0, times) if is_passed else (times, 0)
-            small, rest, _ = self._parts[hour]
+            small, rest, _ = self._parts[start]
             self._add_to_slot(small, calls, passed)
             self._add_to_slot(rest, -calls, -passed)
 
