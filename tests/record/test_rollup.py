@@ -298,6 +298,24 @@ def test_calls_of_a_caller_are_in_their_slots_wherever_a_slot_ends_in_an_hour(
     assert parted
 
 
+def test_hours_that_were_pruned_in_part_are_counted_for_a_caller(store: Store, clock: ManualClock) -> None:
+    diary = Diary(store, clock)
+    ids: list[int] = []
+    for number in range(90):
+        clock.advance(240)
+        ids.append(diary.ran(tool=f"tool-{number}"))
+    assert miscounted(store) == []
+    for through in (ids[17], ids[40], ids[44], ids[77]):
+        store.transact(lambda tables, seq=through: prune(tables, keep=0, through=seq, by="ann", now=diary.now))
+        for _ in range(6):
+            clock.advance(600)
+            assert miscounted(store) == []
+            found, wanted = (
+                store.look(lambda tables, c=count: c(tables, "1hour", None)) for count in (by_rollup, by_pass)
+            )
+            assert {*found.parts["tool"]} == {*wanted.parts["tool"]}
+
+
 def test_an_end_that_comes_later_counts_where_its_call_began(store: Store, clock: ManualClock) -> None:
     diary = Diary(store, clock)
     call = diary.begin()

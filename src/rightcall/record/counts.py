@@ -343,8 +343,9 @@ class Counts:
                 group.add(tally)
                 if part == "tool":
                     add_counts(group.errors, tally.errors)
-        for groups in self.parts.values():
-            for tally in groups.values():
+        for part, groups in self.parts.items():
+            self.parts[part] = {name: tally for name, tally in groups.items() if tally.calls or tally.proxied}
+            for tally in self.parts[part].values():
                 tally.times.sort()
                 tally.strategies, tally.errors = +tally.strategies, +tally.errors
         self.ruled = {kind: +rules for kind, rules in self.ruled.items()}

@@ -177,7 +177,7 @@ class _Filler:
     def _texts(self, errors: Iterable[int]) -> dict[int, str]:
         found: dict[int, str] = {}
         for some in in_places(errors):  # as they are: to send 500 values takes a server's client 8 ms
-            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN ({', '.join(map(str, some))})"))
+            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN ({', '.join(map(str, {*some}))})"))
         return found
 
     def _add_calls(self, span: Any, *, exact: bool, inside: bool) -> None:
@@ -290,6 +290,8 @@ class _Filler:
         if sum(minute[5] for minute in minutes) != rows:
             return None
         before, behind = [each for each in minutes if each[1] < edge], [each for each in minutes if each[2] >= edge]
+        if not before or not behind:  # a part was pruned
+            return other if behind else one
         small, rest, part, since, until = one, other, before, start, edge
         if sum(each[5] for each in behind) < sum(each[5] for each in before):
             small, rest, part, since, until = other, one, behind, edge, start + AFTER

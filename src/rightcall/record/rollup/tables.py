@@ -99,6 +99,7 @@ _DENSE: Final = b"\xc1"
 
 def write_slots(slots: int) -> bytes:
     """As a map where they are few, else as they are: that is read in a twentieth of the time."""
+    slots = max(0, slots)  # a file that somebody edited has less than is taken off
     lanes = lanes_of(slots)
     taken = list(compress(range(len(lanes)), lanes))
     first = taken[0] if taken else 0
