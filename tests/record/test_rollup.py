@@ -306,7 +306,7 @@ def test_hours_that_were_pruned_in_part_are_counted_for_a_caller(store: Store, c
         ids.append(diary.ran(tool=f"tool-{number}"))
     assert miscounted(store) == []
     for through in (ids[17], ids[40], ids[44], ids[77]):
-        store.transact(lambda tables, seq=through: prune(tables, keep=0, through=seq, by="ann", now=diary.now))
+        store.transact(lambda tables, seq=through: prune(tables, keep=0, through=seq, by="ann", now=clock.now()))
         for _ in range(6):
             clock.advance(600)
             assert miscounted(store) == []
