@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support import pace
 from support.every import every, numbers, sampled
 
 HERE = Path(__file__).parent
@@ -153,3 +154,33 @@ def test_many_failures_and_files_that_cannot_be_loaded_fail_at_once(tmp_path: Pa
     assert suite(tmp_path, MANY) == (1, [])
     assert suite(tmp_path, BROKEN) == (2, [])  # pytest says it by its status, or with xdist by the name alone
     assert suite(tmp_path, BROKEN, "-p", "xdist.plugin", "-n", "1") == (1, [])
+
+
+def test_time_of_a_usual_machine_passes_more_slowly_on_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = 0.0
+
+    class Slow:
+        """A machine on which the same work takes five times as long."""
+
+        @staticmethod
+        def process_time() -> float:
+            return spent
+
+        @staticmethod
+        def monotonic() -> float:
+            return spent
+
+    def work() -> float:
+        return 5 * pace._USUAL
+
+    monkeypatch.setattr(pace, "time", Slow)
+    monkeypatch.setattr(pace, "_work", work)
+    clock = pace._Clock()
+    clock.process_time()
+    spent = 10.0
+    assert clock.process_time() == pytest.approx(2.0)
+    monkeypatch.setattr(pace, "_work", lambda: pace._USUAL / 5)  # a fast one has no more to show
+    spent = 20.0
+    before = clock.process_time()
+    spent = 30.0
+    assert clock.process_time() - before == pytest.approx(10.0)

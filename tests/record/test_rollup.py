@@ -211,6 +211,11 @@ def test_a_percentile_of_slots_is_near_the_one_of_the_times(times: list[float], 
     assert durations.mean() == pytest.approx(sum(times) / len(times))
 
 
+def test_a_time_that_no_call_takes_has_a_slot() -> None:
+    assert slot_of(-1.0) == slot_of(0.0) == 0
+    assert slot_of(1.7e308) == slot_of(1e12) < 700
+
+
 @given(st.dictionaries(st.integers(0, 700), st.integers(1, 2**31), max_size=300))
 def test_slots_are_read_as_they_were_written(counts: dict[int, int]) -> None:
     slots = in_slots(counts)

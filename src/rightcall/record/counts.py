@@ -58,10 +58,12 @@ _GROWTH: Final = (1 + ERROR) / (1 - ERROR)
 _LOG: Final = log(_GROWTH)
 _LEAST: Final = 0.001
 """Milliseconds; what takes less is in slot 0."""
+_MOST: Final = 1e12
+"""Thirty years; what a record says to have taken more is in the last slot."""
 
 
 def slot_of(milliseconds: float) -> int:
-    return ceil(log(milliseconds / _LEAST) / _LOG) if milliseconds > _LEAST else 0
+    return ceil(log(min(milliseconds, _MOST) / _LEAST) / _LOG) if milliseconds > _LEAST else 0
 
 
 def time_of(slot: int) -> float:
