@@ -197,6 +197,22 @@ def test_a_missing_store_and_a_wrong_period_are_told_apart(run: Runner, tmp_path
     assert "invalid value `1month` for `--period`: expected 1hour" in wrong.err
 
 
+def test_a_file_of_somebody_else_is_left_as_it_was(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "notes.db").write_bytes(b"no database at all" * 200)
+    found = run("stats", "--store", str(tmp_path / "notes.db"))
+    assert (found.code, "no database" in found.err) == (2, True)
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.db"]
+
+
+def test_names_and_files_that_cannot_be_are_refused(run: Runner, database: Diary, tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "audit.db"))
+    assert "`--as`: the name is no text in UTF-8" in run("stats", *store, "--as", "\udcff").err
+    assert "`--store`: expected a file" in run("stats", "--store", "").err
+    told = run("stats", *store, "--value", "--since", "2999-01-01")
+    assert (told.code, told.err) == (2, "error: `--since` lies in the future\n")
+    assert "invalid value ''" in run("stats", *store, "--value", "--since", "").err
+
+
 def test_watching_shows_what_is_recorded_meanwhile_and_ends_with_an_interrupt(database: Diary, tmp_path: Path) -> None:
     process = start("stats", "--store", str(tmp_path / "audit.db"), "--watch", "--json")
     assert process.stdout

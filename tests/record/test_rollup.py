@@ -29,6 +29,7 @@ from rightcall.record.rollup.rollup import Mark
 from rightcall.record.rollup.tables import read_slots, write_slots
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite import Readers, SqliteStore
+from rightcall.record.sqlite_tables import SqliteTables
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
 from rightcall.record.verify import prune
 from support.postgres import ON_SERVERS, shared
@@ -540,6 +541,32 @@ def test_a_call_that_still_runs_was_not_interrupted_and_one_that_nobody_runs_was
     assert dead
     assert {tool: tally.interrupted for tool, tally in found.items()} == {"file/save": 0, "code/read": 1}
     assert miscounted(store) == []
+
+
+@pytest.mark.parametrize("few", [periods.FEW, 0])
+def test_a_call_whose_process_ends_while_it_is_counted_was_not_interrupted(
+    open_sqlite: OpenSqlite, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    reader, writer = open_sqlite(), open_sqlite()
+    diary = Diary(writer)
+    call = diary.begin()
+    writer.transact(lambda tables: tables.begun(call))
+    monkeypatch.setattr(periods, "FEW", few)
+
+    entries, lives = SqliteTables.entries, [True]
+
+    def with_end(*values: Any, **named: Any) -> Any:
+        if lives:
+            lives.clear()
+            diary.end(call)
+            writer.close()
+        return entries(*values, **named)
+
+    monkeypatch.setattr(SqliteTables, "entries", with_end)
+    found = reader.look(lambda tables: read_analytics(tables, period="1day", now=tables.wall()))
+    assert (found.running, found.interrupted) == (1, 0)
+    found = reader.look(lambda tables: read_analytics(tables, period="1day", now=tables.wall()))
+    assert (found.succeeded, found.interrupted) == (1, 0)
 
 
 def test_a_store_that_is_closed_while_counting_begins_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVa
 
 from rightcall import suggest
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, is_encodable
 from rightcall.cli import COMMANDS, home_of, suffix_of
 from rightcall.errors import ConfigError, PolicyError, StoreError
 
@@ -99,7 +99,10 @@ class Parser(ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - its overloads
         self._given = list(args or ())
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if not is_encodable(getattr(found, "caller", None) or ""):
+            self.error("`--as`: the name is no text in UTF-8")
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
         if self.is_group and message.endswith("required: ACTION"):
@@ -367,7 +370,8 @@ def whole_number(what: str, least: int = 0) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or len(text) > 12 or int(text) < least:
-            raise ArgumentTypeError(f"invalid number of {what} {escaped(text, 40)!r}: expected {least} or more")
+            expected = "fewer than 13 digits" if text.isdecimal() and len(text) > 12 else f"{least} or more"
+            raise ArgumentTypeError(f"invalid number of {what} {escaped(text, 40)!r}: expected {expected}")
         return int(text)
 
     return read
@@ -511,6 +515,8 @@ def store_options(parser: ArgumentParser) -> None:
 
 def _parse_store(text: str) -> str:
     """A file, or a database on a server that there is a store for."""
+    if not text:
+        raise ArgumentTypeError("expected a file, or postgresql://USER@HOST/DATABASE")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) and not is_server(text):
         kind = escaped(text.partition("://")[0], 40)
         raise ArgumentTypeError(f"{kind}:// is not supported: expected a file or postgresql://USER@HOST/DATABASE")
@@ -785,13 +791,22 @@ def _existing(options: Namespace) -> str:
     file = os.path.realpath(path)
     if problem := lost(file):
         raise unusable(file, problem, way_out(file), "replaced")
-    if not os.path.exists(path) or not os.path.getsize(path):
+    if not _is_there(path):
         record = "" if options.store else "Record a call with `rightcall run ping '{}'`, or start `rightcall serve`. "
         raise StoreError(
             f"no audit log at {path}: nothing is recorded there yet. {record}"
             f"To look elsewhere, pass --policy FILE, --root DIR or --store FILE{_of_hooks()}"
         )
     return path
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}). Run it as a user who may read it") from error
 
 
 def _of_hooks() -> str:

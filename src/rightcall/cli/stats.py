@@ -25,7 +25,7 @@ from rightcall.cli.options import (
     store_options,
     whole_number,
 )
-from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, moment, signs_for
+from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, moment, signs_for, waiting
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, table, visible_width, wrap
 from rightcall.errors import PolicyError, StoreError
 from rightcall.gate.records import json_text
@@ -393,7 +393,9 @@ def run(options: Namespace) -> int:
         if options.watch:
             watch(lambda: _lines(store, options), sys.stdout)
         else:
-            say(*_lines(store, options))
+            with waiting(lambda seconds: f"Counting the records … {seconds:.0f} s", every=1.0):
+                lines = _lines(store, options)
+            say(*lines)
     return OK
 
 
@@ -506,9 +508,11 @@ _MOST_PACKS = 6
 
 def value_lines(store: Store, options: Namespace) -> list[str]:
     """What `--value` prints."""
-    begin = moment(options.since or _WEEK, "--since")
+    begin = moment(_WEEK if options.since is None else options.since, "--since")
     prompt = PROMPT if options.prompt_tokens is None else options.prompt_tokens
     found = store.look(lambda tables: read_value(tables, begin, caller=options.caller, prompt=prompt))
+    if found.since > found.until:
+        raise InputError("`--since` lies in the future")
     if options.json:
         return [json_text({"value": to_builtins(found)}, ascii_only=not is_unicode(sys.stdout))]
     return report_value(found, style_for(sys.stdout))

@@ -11,7 +11,7 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate
 from math import ceil, fsum, log
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -326,9 +326,8 @@ class Counts:
             return self.begun.get(asker, 0)
         return sum(tally.calls - tally.refused for line, tally in self.tallies.items() if line.caller == caller)
 
-    def close(self, tables: Tables) -> None:
+    def close(self, alive: Set[int]) -> None:
         """Nothing more comes. What has begun, has not ended and runs in no living process was interrupted."""
-        alive = set(tables.running()) if self._open else set[int]()
         for seq, tally in self._open.items():
             tally.interrupted += seq not in alive
         self.settle()
@@ -353,9 +352,16 @@ class Counts:
         self.ruled = {kind: +rules for kind, rules in self.ruled.items()}
 
 
-def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:
+def running_in(tables: Tables) -> Set[int]:
+    """The calls that run in a living process. To be asked before a look that takes long: it sees the records as they
+    were at its beginning, and a process that ended since has told the end of its calls after that."""
+    return frozenset(tables.running())
+
+
+def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None, alive: Set[int] | None = None) -> Counts:
     """One pass over the records of a period. Raises StoreError for a record that cannot be read."""
     counts = Counts(window, caller)
+    alive = running_in(tables) if alive is None else alive
     first = next(tables.entries(since=window.since), None)
     if first is None:
         return counts
@@ -366,7 +372,7 @@ def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) ->
             counts.take(entry)
     except (DecodeError, UnicodeDecodeError) as error:
         raise unreadable(entry.seq, str(error)) from error
-    counts.close(tables)
+    counts.close(alive)
     return counts
 
 

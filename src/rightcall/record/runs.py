@@ -15,11 +15,13 @@ class Runs:
         self._folder = folder
         self.id = ""
         self._fd = -1
+        self._is_new = False
 
     def start(self) -> None:
         """Begin this run; the files of dead ones are removed."""
         with suppress(FileExistsError):
             os.mkdir(self._folder, 0o700)
+            self._is_new = True
         for name in os.listdir(self._folder):
             self.alive(name)
         while not self._hold(os.urandom(8).hex()):
@@ -69,6 +71,13 @@ class Runs:
             with suppress(OSError):
                 os.unlink(os.path.join(self._folder, self.id))
             self.leave()
+
+    def undo(self) -> None:
+        """End this run, and leave nothing of it: there is no database of ours."""
+        self.stop()
+        if self._is_new:
+            with suppress(OSError):  # another one has begun
+                os.rmdir(self._folder)
 
     def leave(self) -> None:
         """In a forked child: let go of the parent's lock without giving it up."""

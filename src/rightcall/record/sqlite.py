@@ -657,6 +657,7 @@ class SqliteStore:
             self.transact(_nothing)
         except BaseException as error:
             self.close()
+            self._runs.undo()
             if isinstance(error, OSError):
                 raise fault_of(error, self.path) from error
             raise

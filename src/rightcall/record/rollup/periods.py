@@ -8,19 +8,22 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from itertools import pairwise
+from math import fsum
 from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import (
-    LANE,
     Asker,
     Counts,
     Line,
     Tally,
     add_counts,
+    in_slots,
     pass_over,
+    running_in,
     slot_of,
     unreadable,
 )
@@ -30,6 +33,7 @@ from rightcall.record.rollup.tables import (
     CELL,
     DAY,
     HOUR,
+    LINE,
     MINUTE,
     in_places,
     read_faults,
@@ -51,22 +55,29 @@ def count_window(tables: Tables, window: PeriodSlots, caller: str | None = None)
     """The same for any period."""
     if tables.head()[0] - tables.oldest() < FEW:
         return pass_over(tables, window, caller)
-    rollup = tables.rollup()
+    rollup, alive = tables.rollup(), running_in(tables)
     if rollup.catch_up(tables):  # another process is making it, which may take long
-        return pass_over(tables, window, caller)
-    return counted(rollup, tables, window, caller)
+        return pass_over(tables, window, caller, alive)
+    return counted(rollup, tables, window, caller, alive=alive)
 
 
 def count_within(tables: Tables, window: PeriodSlots, caller: str | None, seconds: float) -> tuple[Counts, int]:
     """As far as it is counted within that time; and how many records are left."""
     if tables.head()[0] - tables.oldest() < FEW:
         return pass_over(tables, window, caller), 0
-    rollup = tables.rollup()
+    rollup, alive = tables.rollup(), running_in(tables)
     left = rollup.catch_up(tables, seconds)
-    return counted(rollup, tables, window, caller), left
+    return counted(rollup, tables, window, caller, alive=alive), left
 
 
-def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | None, few: int = FEW) -> Counts:
+def counted(
+    rollup: Rollup,
+    tables: Tables,
+    window: PeriodSlots,
+    caller: str | None,
+    few: int = FEW,
+    alive: Set[int] | None = None,
+) -> Counts:
     """As far as the rollup has come. `few` calls are read one by one."""
     counts = Counts(window, caller)
     with rollup.reading():
@@ -74,7 +85,7 @@ def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | N
         filler = _Filler(rollup, counts, few)
         filler.fill()
         filler.fill_slots()
-        filler.take_open(tables)
+        filler.take_open(tables, running_in(tables) if alive is None else alive)
         filler.take_messages()
     counts.settle()
     return counts
@@ -149,16 +160,15 @@ class _Filler:
         return whole, cut
 
     def _add_cells(self, starts: list[str]) -> None:
-        counts, faults = self._counts, dict[str, dict[int, int]]()
-        for part, tallies in counts.parts.items():
+        """Of all callers what is kept of each part; of one caller its lines, which are added up when all is taken."""
+        counts, faults = self._counts, list[tuple[Tally, dict[int, int]]]()
+        for part in (LINE,) if self._whose else counts.parts:
             for _, name, *row in self._rollup.cells(part, counts.caller, starts, CELL):
-                tally = tallies.get(name)
-                if tally is None:
-                    tally = tallies[name] = Tally()
+                tally = self._tally(name) if part == LINE else _found(counts.parts[part], name)
                 _add_cell(tally, row)
-                if part == "tool":
-                    add_counts(faults.setdefault(name, {}), read_faults(row[12]))
-                if not part:
+                if part in (LINE, "tool"):
+                    faults.append((tally, read_faults(row[12])))
+                if part in (LINE, ""):
                     counts.waiting += row[2]
         self._add_faults(faults)
         among, own = f"start IN ({', '.join('?' * len(starts))})", " AND caller = ?" if self._whose else ""
@@ -167,54 +177,59 @@ class _Filler:
         ):
             counts.ruled[kind][rule] += times
 
-    def _add_faults(self, found: dict[str, dict[int, int]]) -> None:
-        """Errors of each tool, which are known by their numbers."""
-        texts = self._texts({number for faults in found.values() for number in faults})
-        for tool, faults in found.items():
-            errors = self._counts.parts["tool"][tool].errors
-            errors.update({texts[number]: times for number, times in faults.items()})
+    def _add_faults(self, found: Collection[tuple[Tally, dict[int, int]]]) -> None:
+        """Errors, which are known by their numbers."""
+        texts = self._texts({number for _, faults in found for number in faults})
+        for tally, faults in found:
+            for number, times in faults.items():
+                tally.errors[texts[number]] += times
 
     def _texts(self, errors: Iterable[int]) -> dict[int, str]:
-        found: dict[int, str] = {}
-        for some in in_places(errors):  # as they are: to send 500 values takes a server's client 8 ms
-            found |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN ({', '.join(map(str, {*some}))})"))
-        return found
+        return dict(self._numbered("text", "errors", errors))
+
+    def _numbered(self, columns: str, table: str, numbers: Iterable[int]) -> Iterator[Any]:
+        """The rows of a table that have these numbers."""
+        for some in in_places(numbers):  # as they are: to send 500 values takes a server's client 8 ms
+            yield from self._ask(f"SELECT id, {columns} FROM {table} WHERE id IN ({', '.join(map(str, {*some}))})")
 
     def _add_calls(self, span: Any, *, exact: bool, inside: bool) -> None:
         """Those of one hour that lie within the period, one by one; or take those off that do not."""
         hour, *_, low, high = span
         window, by = self._window, 1 if inside else -1
         part = "at >= ? AND at <= ?" if inside else "(at < ? OR at > ?)"
-        # errors are no part of the question: a server that takes the calls for few looks through all errors for each
+        # kinds and errors are no part of the question: a server that takes the calls for few looks each of them up
         rows = self._ask(
-            "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, error"
-            " FROM calls JOIN kinds ON kinds.id = calls.kind"
-            f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND {part}{self._of_caller('calls.kind')}",
+            "SELECT kind, status, time, tokens, cached, error"
+            f" FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND {part}{self._of_caller('kind')}",
             low, high, hour, hour + AFTER, window.since, window.until,
         )  # fmt: skip
         texts = self._texts({row[-1] for row in rows if row[-1] is not None})
-        for line, kind, rule, strategy, status, time, tokens, cached, error in rows:
+        of_kind: dict[int, list[Any]] = {}
+        for row in rows:
+            of_kind.setdefault(row[0], []).append(row)
+        took: dict[int, list[float]] = {}
+        for number, line, kind, rule, strategy in self._numbered("line, kind, rule, strategy", "kinds", of_kind):
+            calls = of_kind[number]
+            times = by * len(calls)
             if kind == "waiting":
-                self._counts.waiting += by
+                self._counts.waiting += times
                 continue
             tally = self._tally(line)
-            self._counts.ruled[kind][rule] += by
+            self._counts.ruled[kind][rule] += times
             if strategy != "direct":
-                tally.strategies[strategy] += by
+                tally.strategies[strategy] += times
             if kind == "proxied":
-                tally.proxied += by
+                tally.proxied += times
                 continue
-            tally.calls += by
+            tally.calls += times
             if kind == "refused":
-                tally.refused += by
-            if time is not None:
-                _add_end(tally, status, (tokens, cached, texts.get(error, "")), by)
-                if status == "interrupted":
-                    continue
-                if exact:
-                    tally.times.exact.append(time)
-                else:  # among the others
-                    tally.times.add_slots(by << slot_of(time) * LANE, by * time)
+                tally.refused += times
+            took.setdefault(line, []).extend(_add_ends(tally, calls, texts, by))
+        for line, times in took.items():
+            if exact:
+                self._tally(line).times.exact.extend(times)
+            else:  # among the others
+                self._tally(line).times.add_slots(by * in_slots(Counter(map(slot_of, times))), by * fsum(times))
 
     def _of_caller(self, column: str) -> str:
         """A condition on calls."""
@@ -332,14 +347,14 @@ class _Filler:
                 calls, passed = (0, one - other) if is_passed else (one - other, 0)
                 self._add_to_slot(number, calls, passed)
 
-    def take_open(self, tables: Tables) -> None:
+    def take_open(self, tables: Tables, alive: Set[int]) -> None:
         """What has begun, has not ended and runs in no living process was interrupted."""
         found = self._ask(
             "SELECT seq, line FROM calls JOIN kinds ON kinds.id = calls.kind"
             f" WHERE status = 'pending' AND at >= ? AND at <= ?{self._of_caller('calls.kind')}",
             self._window.since, self._window.until,
         )  # fmt: skip
-        alive, head = (set(tables.running()) if found else set[int]()), tables.head()[0]
+        head = tables.head()[0]
         for seq, line in found:
             # what came after this look began is not known to have died
             self._tally(line).interrupted += seq not in alive and seq <= head
@@ -396,17 +411,31 @@ class _Filler:
         )[0][0]  # fmt: skip
 
 
-def _add_end(tally: Tally, status: str, more: tuple[int, int, str], by: int) -> None:
-    tokens, cached, error = more
-    tally.tokens += by * tokens
-    tally.cached += by * cached
-    if status == "interrupted":
-        tally.interrupted += by
-    elif status == "success":
-        tally.succeeded += by
-    else:
-        tally.failed += by
-        tally.errors[error] += by
+def _found(tallies: dict[str, Tally], name: str) -> Tally:
+    tally = tallies.get(name)
+    if tally is None:
+        tally = tallies[name] = Tally()
+    return tally
+
+
+def _add_ends(tally: Tally, calls: Iterable[Any], texts: Mapping[int, str], by: int) -> list[float]:
+    """What came of calls; and how long those took that came to their end."""
+    took: list[float] = []
+    for _, status, time, tokens, cached, error in calls:
+        if time is None:
+            continue
+        tally.tokens += by * tokens
+        tally.cached += by * cached
+        if status == "interrupted":
+            tally.interrupted += by
+            continue
+        took.append(time)
+        if status == "success":
+            tally.succeeded += by
+        else:
+            tally.failed += by
+            tally.errors[texts.get(error, "")] += by
+    return took
 
 
 def _add_cell(tally: Tally, row: list[Any]) -> None:

@@ -74,8 +74,11 @@ class Rollup:
     def ask(self, question: str, *values: Any) -> list[Any]:
         return self._do(question, values).fetchall()
 
-    def cells(self, part: Part | Literal[""], caller: str | None, starts: Iterable[str], columns: str) -> list[Any]:
-        """Of hours and days: the start, the name and the columns of each cell; of one caller, of each of its lines."""
+    def cells(
+        self, part: Part | Literal["", "line"], caller: str | None, starts: Iterable[str], columns: str
+    ) -> list[Any]:
+        """Of hours and days: the start, the name and the columns of each cell; of one caller, of each of its lines, by
+        the number where the part is the line."""
         given = tuple(starts)
         among = f"start IN ({', '.join('?' * len(given))}) AND part = ?"
         if caller is None:
@@ -85,7 +88,8 @@ class Rollup:
             of_caller = f"SELECT start, {name}, {columns} FROM cells WHERE {among} AND name = ?"
             return self.ask(of_caller, *given, "caller", caller)
         lines = f"cells JOIN lines ON name = CAST(id AS TEXT) WHERE {among} AND caller = ?"
-        return self.ask(f"SELECT start, {part}, {columns} FROM {lines}", *given, LINE, caller)
+        name = "id" if part == LINE else part
+        return self.ask(f"SELECT start, {name}, {columns} FROM {lines}", *given, LINE, caller)
 
     @contextmanager
     def reading(self) -> Generator[None]:
