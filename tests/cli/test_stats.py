@@ -206,7 +206,7 @@ def test_a_file_of_somebody_else_is_left_as_it_was(run: Runner, tmp_path: Path) 
 
 def test_names_and_files_that_cannot_be_are_refused(run: Runner, database: Diary, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "audit.db"))
-    assert "`--as`: the name is no text in UTF-8" in run("stats", *store, "--as", "\udcff").err
+    assert "`--as`: the name is not UTF-8 text" in run("stats", *store, "--as", "\udcff").err
     assert "`--store`: expected a file" in run("stats", "--store", "").err
     told = run("stats", *store, "--value", "--since", "2999-01-01")
     assert (told.code, told.err) == (2, "error: `--since` lies in the future\n")

@@ -101,7 +101,7 @@ class Parser(ArgumentParser):
         self._given = list(args or ())
         found, rest = super().parse_known_args(args, namespace)
         if not is_encodable(getattr(found, "caller", None) or ""):
-            self.error("`--as`: the name is no text in UTF-8")
+            self.error("`--as`: the name is not UTF-8 text")
         return found, rest
 
     def error(self, message: str) -> NoReturn:
