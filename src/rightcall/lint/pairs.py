@@ -51,6 +51,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for group in groups.values():
         yield from _uneven(group[:_MOST_SIBLINGS])
         yield from _sideless(group[:_MOST_SIBLINGS])
+        yield from _swapped(group[:_MOST_SIBLINGS])
         yield from _beside_id(group[:_MOST_SIBLINGS])
 
 
@@ -79,7 +80,7 @@ def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
     of which they tell two things."""
     for one, other in combinations(group, 2):
         mine, theirs = words_of(one.name), words_of(other.name)
-        if mine[:-1] != theirs[:-1] or len(mine) < 2 or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
+        if mine[:-1] != theirs[:-1] or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
             continue
         told = [{*words_of(side.description)} for side in (one, other)]
         if any(told[at] & _STARTS and told[1 - at] & _STOPS and not told[at] & _STOPS for at in (0, 1)):
@@ -94,10 +95,32 @@ def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
             )  # fmt: skip
 
 
+_LEAVES: Final = _STARTS | word_set("out leaves leave sends gives gave payer debited giver giving removed taken from")
+_ARRIVES: Final = _STOPS | word_set("into receives gets payee credited taker lands put placed added")
+
+
+def _swapped(group: Sequence[Argument]) -> Iterator[Hit]:
+    """`from`, the warehouse that receives, and `to`, the one that the goods leave."""
+    for first in group:
+        begun = next((word for word in words_of(first.name) if word in _BEGINS), "")
+        for last in group if begun else ():
+            words = words_of(last.name)
+            swapped = next((word for word in words if word in _ENDS), "")
+            pair = [word if word != swapped else begun for word in words]
+            if not swapped or (pair != [*words_of(first.name)]):
+                continue
+            told = [{*words_of(side.description[:200])} - {begun, swapped} for side in (first, last)]
+            if (told[0] & _ARRIVES and told[1] & _LEAVES) and not (told[0] & _LEAVES or told[1] & _ARRIVES):
+                yield Hit(
+                    "RC208", f"{quote_name(first.name)} and {quote_name(last.name)} are told the other way round",
+                    "swap the two descriptions", first.path,
+                )  # fmt: skip
+
+
 _LEAST_OWN = 2
 _COUNTED_UP: Final = word_set(
     "first second third 1st 2nd 1 2 a b one two other another both either each additional next alternative same "
-    "primary secondary main"
+    "primary secondary main left right lower upper start end start from to"
 )
 _TAKEN: Final = word_set("address line street phone email mail city lat lon lng latitude longitude coord point param")
 """What has more lines of its own kind, or stands in a plane."""
@@ -105,12 +128,14 @@ _TAKEN: Final = word_set("address line street phone email mail city lat lon lng 
 
 def _are_two_things(name: Sequence[str], one: str, other: str) -> bool:
     """Whether each of two texts has words of its own, most of its words, and none that counts them up."""
-    if not (_TAKEN | _IDS).isdisjoint(name) or len(name[0]) < _SHORT or not {"1", "2"}.isdisjoint(name[:-1]):
+    alone = len(name) == 1  # `a` and `b`
+    if not (_TAKEN | _IDS).isdisjoint(name) or (len(name[0]) < _SHORT and not alone) or not {"1", "2"}.isdisjoint(name[:-1]):
         return False
     mine, theirs = ({stem(word) for word in words_of(text[:200]) if word not in _LITTLE} for text in (one, other))
     counted = not _COUNTED_UP.isdisjoint(words_of(f"{one[:200]} {other[:200]}"))
     apart = min(len(mine - theirs), len(theirs - mine))
-    return not counted and apart >= max(_LEAST_OWN, len(mine & theirs))
+    least = _LEAST_OWN if mine & theirs and not alone else 1
+    return not counted and apart >= max(least, len(mine & theirs))
 
 
 _LITTLE: Final = word_set("the a an of for in on at by with from is are be as that which its it this and to then or")
