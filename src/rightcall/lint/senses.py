@@ -75,7 +75,7 @@ def _form_of(one: Argument) -> str:
 
 _IS_KEY: Final = re.compile(r"\W*(?:the )?(?:unique )?(?:UUID|ID|identifier|timestamp) of (?:the|an?)\b", re.IGNORECASE)
 _TOLD_KIND: Final = re.compile(
-    r"\W*(?:[Tt]he |[Aa]n? )?(?:[Uu]nique )?(?:[A-Za-z]+ )?(UUID|ID|URL|(?i:e-?mail address|(?:tele)?phone number|"
+    r"\W*(?:[Tt]he |[Aa]n? )?(?:[Uu]nique )?(?:[A-Za-z]+ ){0,2}?(UUID|ID|URL|(?i:e-?mail address|(?:tele)?phone number|"
     r"(?:absolute|file) path|country|city|currency|language)(?: code)?)"
     r"(?= (?:of (?:the|an?)|as|from|returned|where)\b|\s*(?:[.,;(]|$))"
 )
