@@ -16,9 +16,11 @@ from rightcall.lint.likeness import OF_SPELLING, SHORT, one_letter_apart, spelt
 from rightcall.lint.meaning import (
     NEAR_VERB,
     OF_STATE,
+    QUANTITY,
     SAME_THING,
     find_alike,
     first_sentence,
+    is_one_noun,
     nearness,
 )
 from rightcall.lint.styles import find_mixed, find_spellings, style_of
@@ -94,6 +96,7 @@ def _near_equal(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hi
 _OF_NUMBER: Final = "differ only in singular and plural"
 _OF_LENGTH: Final = "differ only in a word that one writes out"
 _OF_VERSION: Final = "differ only in a version or a word such as `new`"
+_OF_LITTLE: Final = "differ only in a word that says little"
 
 
 _OF_STYLE: Final = ("differ only in style", "look the same", "have the same words in another order")
@@ -110,6 +113,8 @@ def _take_alike(one: ToolView, other: ToolView, why: str) -> bool:
         word in _SAYS_NO_MORE or len(word) == 1 for word in {*words_of(one.name)} ^ {*words_of(other.name)}
     ):
         return True
+    if why == _OF_LITTLE and not QUANTITY.isdisjoint({*words_of(one.name)} ^ {*words_of(other.name)}):
+        return mine == theirs  # `delete_all_orders` takes no ID
     ends = words_of(one.name)[-1], words_of(other.name)[-1]
     if why in _OF_MEANING and ends[0] != ends[1] and singular(ends[0]) == singular(ends[1]) and mine.isdisjoint(theirs):
         return False  # `lookup_member`, by its number, and `search_members`
@@ -121,6 +126,7 @@ _OF_TEXTS: Final = "do nearly the same by their texts"
 _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by their descriptions", _OF_TEXTS)
 
 
+_CLAUSE: Final = re.compile(r"[.;](?:\s|$)")
 _UNLIKE: Final = re.compile(r"\b(?:without|only|but not|rather than|instead of|unlike)\b", re.IGNORECASE)
 
 
@@ -132,7 +138,7 @@ def _tells_apart(one: ToolView, other: ToolView, why: str) -> bool:
     ):
         return True
     return any(
-        (why in _OF_MEANING and _UNLIKE.search(text.split(". ", 1)[0]))
+        (why in _OF_MEANING and _UNLIKE.search(_CLAUSE.split(text, maxsplit=1)[0]))
         or (name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None)
         for text, name in texts
     )
@@ -178,7 +184,7 @@ def resemblance(one: str, other: str) -> str | None:
         return None if _TURNED & {*mine} else "have the same words in another order"
     if tuple(map(singular, mine)) == tuple(map(singular, theirs)):
         return _OF_NUMBER
-    for without, why in ((_telling_words, "differ only in a word that says little"), (_without_version, _OF_VERSION)):
+    for without, why in ((_telling_words, _OF_LITTLE), (_without_version, _OF_VERSION)):
         if without(mine) == without(theirs):
             return why
     if [*map(_long, mine)] == [*map(_long, theirs)]:
@@ -247,6 +253,10 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     near = any({*apart[0]} <= group for group in NEAR_VERB)
     if not _take_the_same(one, other):
         return _OF_TEXTS if near and mine[0] == apart[0][0] and _do_the_same(one, other) else None
+    takes = [{(side.name, side.kind, side.required and side.description) for side in tool.top} for tool in (one, other)]
+    if mine[0] != apart[0][0] and takes[0] == takes[1] and is_one_noun(*apart[0]):
+        near = near or nearness(first_sentence(one), first_sentence(other)) >= _ONE_DEED
+        return "do nearly the same" if near else None
     near = near or ({*apart[0]} <= _SHOWS | {"check"} and mine[-1] in OF_STATE and "check" in apart[0])
     listed = {*apart[0]} == {"get", "list"} and mine[1:] == theirs[1:] and singular(mine[-1]) != mine[-1]
     shown = {*apart[0]} <= _FACTS or {*apart[0]} <= _SHOWS
@@ -256,6 +266,7 @@ def _overlap(one: ToolView, other: ToolView) -> str | None:
     return "do nearly the same" if listed or near else None
 
 
+_ONE_DEED = 0.4
 _FACTS: Final = word_set("info information details detail data profile")
 _SHOWS: Final = word_set("get read show view fetch")
 

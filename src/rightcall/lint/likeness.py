@@ -379,6 +379,7 @@ def _riddle(argument: Argument, tool: ToolView) -> Iterator[Hit]:
 
 
 _COMPARES: Final = word_set("gt gte lt lte eq ne neq nin fn app apps ad ads bio")
+_BARE_COMPARES: Final = {"gt": "above", "gte": "at_least", "lt": "below", "lte": "at_most"}
 _TRADES: Final = word_set(
     "iban bic asin isin cusip npi cik vin ean upc gtin mmsi imo icao iata lei aum apy apr roi rsi sma ema macd mrn "
     "icd cpt ndc bpm dpi fps rpm iso crs epsg wkt bbox dtype fmt stdin stdout stderr glob sudo oauth jwt acl cidr "
@@ -392,8 +393,14 @@ _ABBREVIATED: Final = _KNOWN | _TRADES | frozenset(SHORT) | _COMPARES
 def _abbreviation(argument: Argument, tool: ToolView, told: str) -> Iterator[Hit]:
     """A name that models write out; `told` finds where the text of the tool uses it."""
     name = argument.name
+    if argument.depth == 0 and name in _BARE_COMPARES and argument.description:
+        long = _BARE_COMPARES[name]
+        yield Hit("RC113", f"models write {quote_name(name)} out: {quote_name(long)}", f"say of what, such as "
+                  f"{quote_name(long + '_value')}", argument.path)  # fmt: skip
+        return
     if (
         "." in name
+        or (name.isupper() and "_" in name)  # a column of a table
         or f"{name}s" in argument.siblings  # it would be written out beside its plural
         or ("dst" in words_of(name) and any("src" in words_of(one) for one in argument.siblings))
         or argument.kind == "boolean"

@@ -30,7 +30,7 @@ def find_alike(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView, ToolView]]
     """Pairs of a list that do the same in other words."""
     groups: dict[frozenset[str], list[ToolView]] = {}
     for tool in tools:
-        if tool.top and tool.description:
+        if tool.top and words_of(tool.description[:_LONGEST_SENTENCE]) != words_of(tool.name):
             groups.setdefault(frozenset(joined(one.name) for one in tool.top if one.required), []).append(tool)
     for needed, group in groups.items():
         for one, other in combinations(group[:_MOST_OF_KIND], 2):
@@ -58,6 +58,7 @@ def _mean_alike(one: ToolView, other: ToolView, least: float) -> bool:
     if sentence < _LEAST_SENTENCE or sentence + nearness(one.name, other.name) < least:
         return False
     mine, theirs = _own_words(one, other), _own_words(other, one)
+    mine, theirs = mine or _opposite(theirs, other, one), theirs or _opposite(mine, one, other)
     if (mine and theirs) or _names_a_part(one, other) or _names_a_part(other, one):
         return False
     own = _stems(mine or theirs)  # what one name alone says, of two sentences that say the same
@@ -120,6 +121,8 @@ _DENIED: Final = re.compile(r"\b(?:no|not|without|except|never)\s+\w+")
 def _tell_number(one: ToolView, other: ToolView) -> bool:
     """Whether the text of one alone says that it is for several, or one is for all and the other for the best of
     them."""
+    if not QUANTITY.isdisjoint({*words_of(one.name)} ^ {*words_of(other.name)}):
+        return True
     first = [{*_told(tool)} for tool in (one, other)]
     picks = any("all" in first[at] and "all" not in first[1 - at] and _ONE & first[1 - at] for at in (0, 1))
     return picks or len({tells_several(tool, _SEVERAL) for tool in (one, other)}) > 1
@@ -134,6 +137,7 @@ def tells_several(tool: ToolView, words: Collection[str]) -> bool:
     return not told.isdisjoint(words)
 
 
+QUANTITY: Final = word_set("all every any one single each many multiple several bulk batch")
 _SEVERAL: Final = word_set("several multiple many every each batch bulk array")
 _PARTS: Final = word_set("every each")
 _CLAUSE: Final = re.compile(r"[,.:;(\n]")
@@ -157,7 +161,8 @@ def _own_words(one: ToolView, other: ToolView) -> list[str]:
         if word in little or stem(word) in _stems(theirs):
             continue
         if stem(word) in _stems(verbs):
-            lent = any(_is_made_of(verb, words, word) for verb in others)  # `add_comment`, where another comments
+            objects = [one for one in words if one not in theirs]
+            lent = any(_is_made_of(verb, objects, word) for verb in others)  # `add_comment`, where another comments
             if not (
                 lent or _is_made_of(word, theirs[1:]) or same_act(word, [one for one in others if one not in words])
             ):
@@ -167,6 +172,15 @@ def _own_words(one: ToolView, other: ToolView) -> list[str]:
         ):
             found.append(word)
     return found
+
+
+def _opposite(words: Collection[str], one: ToolView, other: ToolView) -> list[str]:
+    """The word of another name in the place of the one that a name has for itself: `current_weather` is no other way to
+    say `forecast_weather`."""
+    mine, theirs = words_of(one.name), words_of(other.name)
+    apart = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]]
+    lone = len(mine) == len(theirs) > 1 and len(apart) == 1 and apart[0][0] in words
+    return [apart[0][1]] if lone and (apart[0][0] != mine[0] or apart[0][1] in _LITTLE) else []
 
 
 def _list_apart(one: ToolView, other: ToolView) -> bool:
@@ -228,8 +242,23 @@ def _stems(words: Iterable[str]) -> set[str]:
 
 
 def _same_thing(word: str, other: str) -> bool:
-    pair = {singular(word), singular(other)}
-    return any(pair <= group for group in SAME_THING)
+    return any({singular(word), singular(other)} <= group for group in SAME_THING) or is_one_noun(
+        word, other, _SURELY_ONE
+    )
+
+
+def is_one_noun(word: str, other: str, least: float = 0.48) -> bool:
+    """Whether two nouns mean the same by the vectors, as `booking` and `reservation` do. Those that begin or end alike
+    are of a kind: `sunrise` and `sunset`."""
+    left, right = singular(word), singular(other)
+    ended = left[-_OF_A_KIND:] == right[-_OF_A_KIND:]
+    if ended or left[:_OF_A_KIND] == right[:_OF_A_KIND] or not QUANTITY.isdisjoint((left, right)):
+        return left == right
+    return min(len(left), len(right)) >= _OF_A_KIND and nearness(left, right) >= least
+
+
+_OF_A_KIND, _SURELY_ONE = 3, 0.6
+"""More is asked where arguments have texts of their own: a `bill` to pay is no `invoice`."""
 
 
 _LITTLE: Final = word_set(
@@ -243,17 +272,17 @@ _STEMS_OF_LITTLE: Final = frozenset(_stems(_LITTLE | _FACTS))
 OF_STATE: Final = word_set("status state level availability balance progress health current latest")
 """What can be checked by reading it. To check an address is to judge it."""
 _SAME_THING_TEXT = """
-    mail email|directory folder|picture image photo|repo repository|doc document|song track|stock inventory|
-    similar related|vector semantic|status state|customer client|vendor supplier|movie film|comment remark
+    mail email|song track|stock inventory|similar related|vector semantic|status state|customer client
     """
 SAME_THING: Final = [word_set(line) for line in _SAME_THING_TEXT.split("|")]
+"""Beside those that the vectors find."""
 _NEAR_VERBS = """
     navigate goto visit open browse|
     set update change modify edit adjust alter amend revise|create new add place raise|read open|
     cancel void kill abort stop terminate halt end interrupt|find search lookup query|
-    start run launch begin trigger execute|send post submit deliver|save store write put|copy duplicate clone|
-    generate create make build produce|calculate compute calc|book reserve schedule|pause suspend hold|
-    resume continue restart|request order|approve accept confirm|reject decline deny refuse|
+    start run launch begin trigger execute|send post submit deliver|post publish|save store write put|
+    copy duplicate clone|generate create make build produce|calculate compute calc|book reserve schedule|
+    pause suspend hold|resume continue restart|request order|approve accept confirm|reject decline deny refuse|
     delete remove discard drop|close finish complete resolve|describe explain|get read show view load|assign allocate|
     open load|import load ingest|file submit lodge|detect identify recognize recognise determine|
     inspect examine review|evaluate assess score grade|publish release announce|notify alert inform|

@@ -51,6 +51,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
     for group in groups.values():
         yield from _uneven(group[:_MOST_SIBLINGS])
         yield from _sideless(group[:_MOST_SIBLINGS])
+        yield from _swapped(group[:_MOST_SIBLINGS])
         yield from _beside_id(group[:_MOST_SIBLINGS])
 
 
@@ -79,7 +80,7 @@ def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
     of which they tell two things."""
     for one, other in combinations(group, 2):
         mine, theirs = words_of(one.name), words_of(other.name)
-        if mine[:-1] != theirs[:-1] or len(mine) < 2 or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
+        if mine[:-1] != theirs[:-1] or {mine[-1], theirs[-1]} not in ({"a", "b"}, {"1", "2"}):
             continue
         told = [{*words_of(side.description)} for side in (one, other)]
         if any(told[at] & _STARTS and told[1 - at] & _STOPS and not told[at] & _STOPS for at in (0, 1)):
@@ -89,15 +90,37 @@ def _sideless(group: Sequence[Argument]) -> Iterator[Hit]:
             )  # fmt: skip
         elif _are_two_things(mine, one.description, other.description):
             yield Hit(
-                "RC112", f"{quote_name(one.name)} and {quote_name(other.name)} differ in a number alone: their texts "
-                "tell two things", "name each by what its text tells", other.path,
+                "RC112", f"{quote_name(one.name)} and {quote_name(other.name)} differ in one letter or digit alone: "
+                "their texts tell two things", "name each by what its text tells", other.path,
             )  # fmt: skip
+
+
+_LEAVES: Final = _STARTS | word_set("out leaves leave sends gives gave payer debited giver giving removed taken from")
+_ARRIVES: Final = _STOPS | word_set("into receives gets payee credited taker lands put placed added")
+
+
+def _swapped(group: Sequence[Argument]) -> Iterator[Hit]:
+    """`from`, the warehouse that receives, and `to`, the one that the goods leave."""
+    for first in group:
+        begun = next((word for word in words_of(first.name) if word in _BEGINS), "")
+        for last in group if begun else ():
+            words = words_of(last.name)
+            swapped = next((word for word in words if word in _ENDS), "")
+            pair = [word if word != swapped else begun for word in words]
+            if not swapped or (pair != [*words_of(first.name)]):
+                continue
+            told = [{*words_of(side.description[:200])} - {begun, swapped} for side in (first, last)]
+            if (told[0] & _ARRIVES and told[1] & _LEAVES) and not (told[0] & _LEAVES or told[1] & _ARRIVES):
+                yield Hit(
+                    "RC208", f"{quote_name(first.name)} and {quote_name(last.name)} are told the other way round",
+                    "swap the two descriptions", first.path,
+                )  # fmt: skip
 
 
 _LEAST_OWN = 2
 _COUNTED_UP: Final = word_set(
     "first second third 1st 2nd 1 2 a b one two other another both either each additional next alternative same "
-    "primary secondary main"
+    "primary secondary main left right lower upper start end start from to"
 )
 _TAKEN: Final = word_set("address line street phone email mail city lat lon lng latitude longitude coord point param")
 """What has more lines of its own kind, or stands in a plane."""
@@ -105,15 +128,30 @@ _TAKEN: Final = word_set("address line street phone email mail city lat lon lng 
 
 def _are_two_things(name: Sequence[str], one: str, other: str) -> bool:
     """Whether each of two texts has words of its own, most of its words, and none that counts them up."""
-    if not (_TAKEN | _IDS).isdisjoint(name) or len(name[0]) < _SHORT or not {"1", "2"}.isdisjoint(name[:-1]):
+    alone = len(name) == 1  # `a` and `b`
+    if not (_TAKEN | _IDS | {"1", "2"}).isdisjoint(name[:-1]) or (len(name[0]) < _SHORT and not alone):
         return False
-    mine, theirs = ({stem(word) for word in words_of(text[:200]) if word not in _LITTLE} for text in (one, other))
-    counted = not _COUNTED_UP.isdisjoint(words_of(f"{one[:200]} {other[:200]}"))
-    apart = min(len(mine - theirs), len(theirs - mine))
-    return not counted and apart >= max(_LEAST_OWN, len(mine & theirs))
+    one, other = (_QUOTED.sub("", text[:200]) for text in (one, other))
+    if not _COUNTED_UP.isdisjoint(words_of(f"{one} {other}")):
+        return False
+    shared, apart = _compare_told(_CLAUSE.split(one)[0], _CLAUSE.split(other)[0])
+    if apart and (not shared or (alone and apart >= shared)):
+        return True
+    shared, apart = _compare_told(one, other)
+    return apart >= max(_LEAST_OWN, shared)
 
 
+def _compare_told(one: str, other: str) -> tuple[int, int]:
+    """How many telling words two texts share, and how many each has for itself, at least."""
+    mine, theirs = ({stem(word) for word in words_of(text) if word not in _LITTLE | _SORTS} for text in (one, other))
+    return len(mine & theirs), min(len(mine - theirs), len(theirs - mine))
+
+
+_QUOTED: Final = re.compile(r'"[^"\n]*"')
+_CLAUSE: Final = re.compile(r"[,.;:(\n]")
 _LITTLE: Final = word_set("the a an of for in on at by with from is are be as that which its it this and to then or")
+_SORTS: Final = word_set("address absolute relative full path file id name url text content value number string")
+"""What two values of one kind are both told to be."""
 
 
 def _beside_id(group: Sequence[Argument]) -> Iterator[Hit]:
@@ -172,6 +210,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     yield from _left_out(tools[:_MOST_TOOLS], told)
     yield from _limits(tools[:_MOST_TOOLS], told)
     yield from _shown_alike(tools[:_MOST_TOOLS], told)
+    yield from _named_whole(tools[:_MOST_TOOLS], told)
     yield from find_forms(tools[:_MOST_TOOLS])
     yield from find_synonyms(tools[:_MOST_TOOLS], told)
 
@@ -285,13 +324,13 @@ _PAGERS: Final = word_set("cursor offset page pagetoken pagenum pagenumber after
 _COUNTED: Final = word_set("limit size pagesize perpage count max maxresults first top take rows num results")
 
 
-def _other_name(tool: ToolView, name: str, usual: str, other: ToolView) -> Hit:
+def _other_name(tool: ToolView, name: str, usual: str, other: ToolView, *, sure: bool = False) -> Hit:
     pagers = [{joined(argument.name) for argument in one.top} & _PAGERS for one in (tool, other)]
     pages = {joined(name), joined(usual)} <= _COUNTED and pagers[0] != pagers[1]  # `limit` goes with a cursor
     shorter, longer = sorted((words_of(name), words_of(usual)), key=len)
     ends = longer != shorter and longer[-len(shorter) :] == shorter
     says_more = ends and shorter != ("id",) and longer[0] not in _OF_FILES  # `from_path` and `path`
-    certain = not pages and not says_more
+    certain = sure or (not pages and not says_more)
     return Hit(
         "RC122", f"{quote_name(name)} here is {quote_name(usual)} in {quote_name(other.name)}",
         f"call it {quote_name(usual)} here too", (*tool.schema_path, "properties", name), certain=certain,
@@ -455,6 +494,26 @@ def _shown_alike(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[To
 
 _SPECIFIC = 4
 """Characters of a value that is no example of many things."""
+
+
+def _named_whole(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`version_id`, without a text, of `get_model_version`, where another tool has a `model_version_id`."""
+    whole: dict[tuple[tuple[str, ...], str], tuple[Argument, ToolView]] = {}
+    for tool in tools:
+        for one in tool.top:
+            words = words_of(one.name)
+            if len(words) > _USUAL and words[-1] in _IDS:
+                whole.setdefault((words[1:], one.kind), (one, tool))
+    for tool in tools if whole else ():
+        for one in tool.top:
+            longer, other = whole.get((words_of(one.name), one.kind), (None, tool))
+            if longer is None or one.description or one.name in told or tool is other:
+                continue
+            object_of = words_of(longer.name)[:-1]
+            both = any({one.name, longer.name} <= {side.name for side in each.top} for each in tools)
+            if words_of(tool.name)[-len(object_of) :] == object_of and not both:
+                told.add(one.name)
+                yield tool, _other_name(tool, one.name, longer.name, other, sure=True)
 
 
 def _one_form(one: Argument, other: Argument) -> bool:

@@ -74,9 +74,30 @@ def _form_of(one: Argument) -> str:
 # ── one name, another kind of value ──
 
 _IS_KEY: Final = re.compile(r"\W*(?:the )?(?:unique )?(?:UUID|ID|identifier|timestamp) of (?:the|an?)\b", re.IGNORECASE)
-_TOLD_KEY: Final = re.compile(
-    r"\W*(?:The )?(?:[Uu]nique )?(?:[A-Za-z]+ )?(?:UUID|ID)(?= (?:of (?:the|an?)|as|from|returned)\b|\s*(?:[.,;(]|$))"
+_TOLD_KIND: Final = re.compile(
+    r"\W*(?:[Tt]he |[Aa]n? )?(?:[Uu]nique )?(?:[A-Za-z]+ ){0,2}?(UUID|ID|URL|(?i:e-?mail address|(?:tele)?phone number|"
+    r"(?:absolute|file) path|country|city|currency|language)(?: code)?)"
+    r"(?= (?:of (?:the|an?)|as|from|returned|where)\b|\s*(?:[.,;(]|$))"
 )
+_NO_KIND: Final = {
+    "uuid": word_set("name title email mail phone url link city country"),
+    "id": word_set("name title email mail phone url link city country"),
+    "url": word_set("email mail phone title city country"),
+    "address": word_set("phone title url link city country"), "number": word_set("name email mail title url link"),
+    "path": word_set("url link email mail title"), "country": word_set("city currency language"),
+    "city": word_set("country currency language"), "currency": word_set("city country language"),
+    "language": word_set("city country currency"),
+}  # fmt: skip
+"""By the last word of what a text says that the value is: the last words of names of other things."""
+
+
+def _is_other_kind(last: str, told: str, text: str) -> bool:
+    """Whether a name is that of another thing than a text begins with, and its first sentence does not have it."""
+    kind = words_of(told.removesuffix(" code"))[-1]
+    sentence = _SENTENCE.split(text[:200].lower(), maxsplit=1)[0]
+    return last in _NO_KIND.get(kind, ()) and last not in map(singular, words_of(sentence.replace("e-mail", "email")))
+
+
 _HOLDS_WORDS: Final = word_set("text content body message comment title description")
 _FORMATS: Final = {
     **_BY_FORMAT, "uuid": "a UUID", "date": "a date", "date-time": "a time",
@@ -100,8 +121,8 @@ def find_kind(argument: Argument, text: str) -> Iterator[Hit]:
         return
     last, told, remedy = words[-1], "", "name it by what it takes, or correct the description"
     found = _IS_KEY.match(text) if last in _HOLDS_WORDS else None
-    if found is None and last == "name" and len(words) > 1 and last not in words_of(text[:80]):
-        found = _TOLD_KEY.match(text)
+    if found is None and (kind := _TOLD_KIND.match(text)) is not None and _is_other_kind(last, kind[1], text):
+        found = kind
     if found is not None and text[found.end() :].split()[:1] != [last]:  # `ID of the body`, in space
         told = f"described as {quote_text(found[0].strip())}: {quote_text(text)}"
     elif isinstance(shape, str) and shape in _OTHER_FORMS.get(last, ()):
