@@ -296,8 +296,8 @@ def told_in_turn(text: str, name: str) -> list[str]:
     if not words or not (TEXTUAL | KINDS | _ABOUT_NAMES).isdisjoint({words[-1], singular(words[-1])}):
         return []
     named = re.compile(
-        rf"(?:^|[.;(\n]\s{{0,9}})(?:the |its )?{spoken_name(name)}(?:e?s)?`?(?:\s?[:(]| (?:is|are|takes|can be|may be)\b:?)"
-        r"\s?([^\n]+)",
+        rf"(?:^|[.;(\n]\s{{0,9}})(?:the |its )?{spoken_name(name)}(?:e?s)?`?"
+        r"(?:\s?[:(]| (?:is|are|takes|can be|may be)\b:?)\s?([^\n]+)",
         re.IGNORECASE,
     )
     asked = not CHOSEN.isdisjoint({words[-1], singular(words[-1])})

@@ -70,7 +70,8 @@ _CHOOSES: Final = re.compile(
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
 _CHOOSES_ONE: Final = re.compile(
-    rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|which is|(?:that|which) are|that is|being|use|pass|give|with) ({OR_LIST}){_ENDED}|"
+    rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|(?:which|that) (?:is|are)|being|use|pass|give|with) "
+    rf"({OR_LIST}){_ENDED}|"
     rf"\b(?:supports?|accepts?|takes?|takes? values|take the values) ({list_of(_WORD)}){_ENDED}|"
     rf"(?:^|[.;:]\s+)({list_of(_WORD)}) (?:are|is) {GOOD}\b|"
     rf"\bthere are \w+ [\w-]+: ({list_of(_WORD)}){_ENDED}",
@@ -177,7 +178,7 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
         return []
     last = text.removesuffix(".").rpartition(" ")
     text = last[0] if last[2] == name and last[0][-1:].isalnum() else text  # `left or right side`
-    words = [singular(word) for word in words_of(name)]
+    words = [singular(word) for word in words_of(name.removesuffix("_by").removesuffix("By"))]
     chosen = chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text)
     filtered = _FILTERS.match(text)
     chosen = chosen or (filtered is not None and not {*words}.isdisjoint(map(singular, words_of(filtered[1]))))
@@ -364,7 +365,7 @@ def _said_whole(text: str) -> list[str]:
         return []
     rest = NOTHING_ELSE.sub(lambda said: " " * len(said[0]), text)
     lists = [*_CLOSED_LIST.finditer(rest)]
-    at, end = lists[0].span() if len(lists) == 1 else (0, 0)
+    at, end = lists[0].span() if len(lists) == 1 and _CLOSED_END.match(rest, lists[0].end()) else (0, 0)
     values = read_list(f"{rest[:end]}.", at, end, rest[at:end], sure=True) if end else []
     return values if _FILLER.isdisjoint(map(str.lower, values)) else []
 
@@ -381,7 +382,10 @@ NOTHING_ELSE: Final = re.compile(
     re.IGNORECASE,
 )
 """Who says so means a list to be whole."""
-_CLOSED_LIST: Final = re.compile(rf"(?<![\w.-])({_WORD}(?:,\s*{_WORD}){{1,18}},? (?:or|and) {_WORD})(?![\w-])")
+_CLOSED_LIST: Final = re.compile(rf"(?<![\w.-])({_WORD}(?:,\s*{_WORD}){{1,18}},? (?:or|and) {_WORD})(?<!\.)(?![\w-])")
+_CLOSED_END: Final = re.compile(
+    rf"\s*(?:[.;:,)\n–—]|$)|\s{{5}}|\s+(?:and|but)\s|\s+(?:are|is|can be) (?:the |all |{GOOD})", re.IGNORECASE
+)
 _CHARACTERS: Final = re.compile(r"\b(?:letters?|digits?|hyphens?|dash(?:es)?|spaces?|underscores?)\b", re.IGNORECASE)
 _THAT_IS: Final = re.compile(rf"\b(?:i\.e\.|that is),? ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}){_ENDED}")
 """`i.e. raw, medium or done`. Many write it for `e.g.`, so that it is believed of kinds and of pairs with a sign."""

@@ -52,6 +52,9 @@ _SORTS: Final = word_set("by key field column criterion")
 
 _MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:|,|\b(?:accepts|takes|supports|allows)\b")
 """Without one of these no list is found."""
+_IS_NAME: Final = re.compile(
+    r"\W*(?:the )?(?:[\w-]+ ){0,2}?(?:name|id|number|identifier|slug|login|address|url|path)\b", re.IGNORECASE
+)
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
 
@@ -66,6 +69,8 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
             continue
         if not all(word in lowered for word in words_of(argument.name)):
             continue  # before patterns are made for the name
+        if _IS_NAME.match(argument.description):
+            continue  # `Login name of the account`: what the tool's text lists are kinds of accounts
         if _SHOWS.search(argument.description) or len(re.findall(rf"\b{re.escape(argument.name)}\s?=", text)) > 1:
             continue  # its own text has values, or the text has a call for each of them
         listed = told_alternatives(text, argument.name) or told_alternatives(marked, argument.name)
@@ -324,10 +329,11 @@ _OF_ADDRESS: Final = word_set("apartment apt suite unit floor building room flat
 """What a line of an address may hold."""
 
 
-def _are_kinds(values: list[str], name: str) -> bool:
-    """Whether two values say what may be written, and not which: `name or code` of a town."""
+def _are_kinds(values: list[str], name: str, text: str) -> bool:
+    """Whether two values say what may be written, and not which, as `name or code` of a town, or values show kinds."""
     chooses = not (_SORTS | _CHOOSES_KIND).isdisjoint(words_of(name))
-    return len(values) == 2 and not KINDS.isdisjoint(map(str.lower, values)) and not chooses
+    pair = len(values) == 2 and not KINDS.isdisjoint(map(str.lower, values)) and not chooses
+    return pair or _OF_KINDS.search(text[: text.find(values[0])]) is not None
 
 
 _OF_KINDS: Final = re.compile(
@@ -393,9 +399,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
-        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name) or _OF_PLACES.match(text):
-            return
-        if _OF_KINDS.search(text[: text.find(values[0])]):
+        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name, text) or _OF_PLACES.match(text):
             return
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too

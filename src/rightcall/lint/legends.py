@@ -15,10 +15,12 @@ from rightcall.gate.repair.words import singular
 from rightcall.lint.choices import ACRONYMS, MOST_TEXT, QUOTED, is_example, is_open
 from rightcall.lint.findings import word_set
 
-_BREAK: Final = re.compile(r"[;:.](?=\s|$)|,(?=\s)|\n|(?<=\s)(?:or|and|while|whereas|but)(?=\s)")
-_ENDS: Final = frozenset(".:\n")
+_BREAK: Final = re.compile(
+    r"[;:.](?=\s|$)|,(?=\s)|\n|(?<=\s)[–—-](?=\s['\"`])|(?<=\s)(?:or|and|while|whereas|but)(?=\s)"
+)
+_ENDS: Final = frozenset(("", *".:–—-"))
 _BRACKETS: Final = re.compile(r"\(([^()\n]{0,400})\)")
-_JOINS: Final = re.compile(r"(?:(?:or|and|while|whereas|but|use|pass|then|finally)\s+){1,3}", re.IGNORECASE)
+_JOINS: Final = re.compile(r"^(?:(?:or|and|while|whereas|but|use|pass|then|finally)\s+){1,3}", re.IGNORECASE)
 _SIGN = r"\s?(?:=|->|→)|\s[–—-]\s|\s(?:means|stands for)\b"
 _MARKED: Final = re.compile(rf"({QUOTED})(?:{_SIGN}|\s(?!(?:or|and)\b)(?=[a-z]))")
 _CODED: Final = re.compile(
@@ -40,7 +42,7 @@ _SUBJECTS: Final = word_set(
     "user note i we you us they name names"
 )
 """First words of clauses that name no value."""
-_EMPHATIC: Final = frozenset("NOT MUST NEVER ONLY ALWAYS IMPORTANT NOTE WARNING REQUIRED OPTIONAL DO DON IF I".split())
+_EMPHATIC: Final = word_set("not must never only always important note warning required optional do don if i")
 
 
 @dataclass
@@ -101,7 +103,7 @@ def _entry(clause: str) -> tuple[re.Pattern[str] | None, str]:
     """How a clause writes the value with which it begins, and the value."""
     found = next((one for kind in _KINDS if (one := kind.match(clause)) is not None), None)
     value = found[1].strip("'\"`") if found is not None else ""
-    said = value in _EMPHATIC or (value.lower() in _SUBJECTS and not value.isupper())
+    said = value.lower() in (_EMPHATIC if value.isupper() else _SUBJECTS)
     return (None, "") if found is None or said else (found.re, value)
 
 
@@ -113,7 +115,7 @@ def _is_whole(legend: _Legend, *, asked: bool) -> bool:
         return False
     many = len(values) > _PAIR
     if legend.kind is _CODED:
-        return (many or asked) and ACRONYMS.isdisjoint(lowered)
+        return (many or asked) and len(lowered & ACRONYMS) * 3 <= len(lowered)
     told = any(_IS_VERB.match(clause) for clause in legend.clauses)
     nouns = sum(singular(value) != value for value in lowered)
     if legend.kind is _TITLED:
