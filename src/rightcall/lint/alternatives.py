@@ -175,10 +175,6 @@ def _standing(text: str, name: str, asked: bool) -> Iterator[list[str]]:
             yield [] if few or not _are_words(values, name) else values
 
 
-_ENTRY = rf"(?:{_TOKEN}|{_CODE})(?:\s?=\s?|\s(?:[–—-]|->)\s)[^,;=\n\"'`|().]{{2,60}}"
-_LEGEND: Final = re.compile(rf"(?:^|(?<=[:;.?(] ))({_ENTRY}(?:[,;]\s?(?:or |and )?{_ENTRY}){{1,18}})(?=[.;)\n]|$)")
-"""`E = early, L = late`"""
-_IS_ENTRY: Final = re.compile(rf"(?:^|[,;]\s?(?:or |and )?)({_TOKEN}|{_CODE})(?=\s?=|\s(?:[–—-]|->)\s)")
 _LINE = rf"(?:{_TOKEN}|{_CODE})(?::|\s=|\s[–—-])\s[^\n]{{2,200}}"
 _LINES: Final = re.compile(rf"(?:[^\n]{{3,120}}[:.]\n\s*)?({_LINE}(?:\n\s*{_LINE}){{2,18}})\s*")
 """`fast: no checks`, and others in the lines below"""
@@ -186,10 +182,6 @@ _LINES: Final = re.compile(rf"(?:[^\n]{{3,120}}[:.]\n\s*)?({_LINE}(?:\n\s*{_LINE
 
 def _explained(text: str, asked: bool) -> Iterator[list[str]]:
     """The values of which a text tells what each of them means."""
-    for found in _LEGEND.finditer(text):
-        told = _IS_ENTRY.findall(found[1])
-        closed = not is_example(text, found.start(1)) and not is_open(text, found.end(1))
-        yield told if closed and (asked or len(told) > _PAIR) and not all(map(str.isdecimal, told)) else []
     lines = _LINES.fullmatch(text)
     if lines is not None and (asked or len(lines[1]) * 2 > len(text)):
         yield re.findall(rf"(?m)^\s*({_TOKEN}|{_CODE})(?=:|\s=|\s[–—-])", lines[1])
@@ -302,4 +294,4 @@ def told_in_turn(text: str, name: str) -> list[str]:
     )
     asked = not CHOSEN.isdisjoint({words[-1], singular(words[-1])})
     told = (told_one_by_one(found[1].rstrip(")"), asked=asked, at_start=True) for found in named.finditer(text))
-    return next((values for values in told if values), [])
+    return next((values for values in told if values), list[str]())

@@ -367,7 +367,7 @@ def _said_whole(text: str) -> list[str]:
     lists = [*_CLOSED_LIST.finditer(rest)]
     at, end = lists[0].span() if len(lists) == 1 and _CLOSED_END.match(rest, lists[0].end()) else (0, 0)
     values = read_list(f"{rest[:end]}.", at, end, rest[at:end], sure=True) if end else []
-    return values if _FILLER.isdisjoint(map(str.lower, values)) else []
+    return values if (_FILLER | KINDS).isdisjoint(map(str.lower, values)) else []
 
 
 _COUNT = r"(?:two|three|four|five|six|seven|eight|nine|ten|[2-9])"
