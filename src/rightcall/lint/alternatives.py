@@ -21,6 +21,7 @@ from rightcall.lint.choices import (
     LISTED_QUOTES,
     MOST_TEXT,
     NOTE,
+    NOTHING_ELSE,
     QUOTED,
     TEXTUAL,
     are_things,
@@ -31,6 +32,7 @@ from rightcall.lint.choices import (
     read_list,
 )
 from rightcall.lint.findings import word_set
+from rightcall.lint.legends import told_one_by_one
 
 _TOKEN = r"[a-z\d][a-z\d]*(?:[_-][a-z\d]+){0,4}"
 _CODE = r"[A-Z][A-Z\d]{0,9}(?:_[A-Z\d]+){0,3}"
@@ -50,8 +52,10 @@ _CHOICE: Final = re.compile(
     rf"(?<=[a-z], )({_CODE}(?:, {_CODE}){{0,18}},? or {_CODE}){_END}"
 )
 """`light, medium or dark`"""
+_GLOSS = r"\s\([^()\n]{1,60}\)"
 _SERIES: Final = re.compile(
-    rf"{_STARTS}({_TOKEN}{NOTE}(?:,\s?{_TOKEN}{NOTE}){{2,18}}|{_CODE}{NOTE}(?:,\s?{_CODE}{NOTE}){{2,18}}){_END}"
+    rf"{_STARTS}({_TOKEN}{NOTE}(?:,\s?{_TOKEN}{NOTE}){{2,18}}|{_CODE}{NOTE}(?:,\s?{_CODE}{NOTE}){{2,18}}|"
+    rf"{_CODE}{_GLOSS}(?:,\s?{_CODE}{_GLOSS}){{1,18}},? and {_CODE}{_GLOSS}){_END}"
 )
 """`light, medium, dark`, which counts where the text asks for one of a few things."""
 _SENTENCE: Final = re.compile(
@@ -106,13 +110,18 @@ def alternatives_in(text: str, name: str = "", *, chosen: bool = False) -> list[
     """
     found = choices_in(text, name, chosen=chosen)
     words = words_of(name)
+    if not found and [*words[-1:]] == ["code"]:
+        found = told_one_by_one(text, asked=False)
     if found or not words or not (TEXTUAL | KINDS).isdisjoint({*words[-1:], singular(words[-1])}):
         return found
     asked = chosen or not CHOSEN.isdisjoint({words[-1], singular(words[-1])}) or _ASKS.match(text) is not None
     asked = asked or _names_itself(text, words)
     if not asked and not _ABOUT_NAMES.isdisjoint(words[-1:]):
         return []
-    for values in chain([_told_apart(text[:MOST_TEXT])], _standing(text[:MOST_TEXT], name, asked)):
+    closed = asked or NOTHING_ELSE.search(text) is not None
+    for values in chain(
+        [told_one_by_one(text, asked=closed), _told_apart(text[:MOST_TEXT])], _standing(text[:MOST_TEXT], name, asked)
+    ):
         if len(values) > 1:
             return values
     return []
@@ -166,10 +175,6 @@ def _standing(text: str, name: str, asked: bool) -> Iterator[list[str]]:
             yield [] if few or not _are_words(values, name) else values
 
 
-_ENTRY = rf"(?:{_TOKEN}|{_CODE})(?:\s?=\s?|\s(?:[–—-]|->)\s)[^,;=\n\"'`|().]{{2,60}}"
-_LEGEND: Final = re.compile(rf"(?:^|(?<=[:;.?(] ))({_ENTRY}(?:[,;]\s?(?:or |and )?{_ENTRY}){{1,18}})(?=[.;)\n]|$)")
-"""`E = early, L = late`"""
-_IS_ENTRY: Final = re.compile(rf"(?:^|[,;]\s?(?:or |and )?)({_TOKEN}|{_CODE})(?=\s?=|\s(?:[–—-]|->)\s)")
 _LINE = rf"(?:{_TOKEN}|{_CODE})(?::|\s=|\s[–—-])\s[^\n]{{2,200}}"
 _LINES: Final = re.compile(rf"(?:[^\n]{{3,120}}[:.]\n\s*)?({_LINE}(?:\n\s*{_LINE}){{2,18}})\s*")
 """`fast: no checks`, and others in the lines below"""
@@ -177,10 +182,6 @@ _LINES: Final = re.compile(rf"(?:[^\n]{{3,120}}[:.]\n\s*)?({_LINE}(?:\n\s*{_LINE
 
 def _explained(text: str, asked: bool) -> Iterator[list[str]]:
     """The values of which a text tells what each of them means."""
-    for found in _LEGEND.finditer(text):
-        told = _IS_ENTRY.findall(found[1])
-        closed = not is_example(text, found.start(1)) and not is_open(text, found.end(1))
-        yield told if closed and (asked or len(told) > _PAIR) and not all(map(str.isdecimal, told)) else []
     lines = _LINES.fullmatch(text)
     if lines is not None and (asked or len(lines[1]) * 2 > len(text)):
         yield re.findall(rf"(?m)^\s*({_TOKEN}|{_CODE})(?=:|\s=|\s[–—-])", lines[1])
@@ -228,7 +229,7 @@ _GAP = (
 _ITEM = rf"(?:{_TOKEN}|{_CODE}|{QUOTED}){NOTE}"
 _MANY = rf"{_ITEM}(?:(?:,\s?(?:or |and )?|\s?[/|]\s?| or | and ){_ITEM}){{1,18}}"
 _ALLOWED = rf" (?:are|is|can be|may be) (?:{GOOD}|offered|understood|possible|chosen|used)\b"
-_ENDED = rf"(?=\s*(?:[.;)\n]|$)|{_ALLOWED})"
+_ENDED = rf"(?=\s*(?:[.;:)\n]|$)|{_ALLOWED})"
 _TELLS: Final = re.compile(
     r"[:(=]|\b(?:are|be|one|either|of|among|between|use|pass|choose|takes?|accepts?|understands?|supports?|knows?|only|is)\b"
 )
@@ -253,7 +254,7 @@ def told_alternatives(text: str, name: str) -> str:
     spoken = spoken_name(name)
     spoken += rf"|{words[1]} of (?:the )?{words[0]}" if len(words) == _PAIR else ""
     spoken = rf"(?:{spoken})"
-    behind = re.compile(rf"(?<![\w-]){spoken}(?:e?s)?(?![\w-])({_GAP})(?<![\w-])({_MANY}){_ENDED}", re.IGNORECASE)
+    behind = re.compile(rf"(?<![\w-]){spoken}(e?s)?(?![\w-])({_GAP})(?<![\w-])({_MANY}){_ENDED}", re.IGNORECASE)
     before = re.compile(
         rf"(?:^|(?<=[ (])(?<!the )(?<!an )(?<!a ))({_MANY})(?: (?:are|is) (?:the |all |all the )?|"
         rf" ){spoken}(?:e?s)?(?![\w-])"
@@ -261,9 +262,12 @@ def told_alternatives(text: str, name: str) -> str:
     for sentence in re.split(r"(?<=[.;])\s|\n", text):
         found = behind.search(sentence)
         if found is not None:
-            told, listed, at = found[1], found[2], found.start()
+            told, listed, at = found[2], found[3], found.start()
             said = _TELLS.search(told + sentence[at - 12 : at]) or re.match(_ALLOWED, sentence[found.end() :])
-            joined = " or " in listed or "|" in listed or said is not None
+            several = (
+                found[1] is not None and len(re.findall(_ITEM, listed)) > _PAIR
+            )  # `the phases draft, filed and paid`
+            joined = " or " in listed or "|" in listed or said is not None or several
         else:
             found = before.search(sentence)
             if found is None:
@@ -275,3 +279,19 @@ def told_alternatives(text: str, name: str) -> str:
         if joined and not few and not _CONDITION.search(sentence[:at]) and _are_words(values, name):
             return listed
     return ""
+
+
+def told_in_turn(text: str, name: str) -> list[str]:
+    """The values of which a text tells what each means, right behind the name of the argument: `The class is F for
+    first, S for second.`"""
+    words = words_of(name)
+    if not words or not (TEXTUAL | KINDS | _ABOUT_NAMES).isdisjoint({words[-1], singular(words[-1])}):
+        return []
+    named = re.compile(
+        rf"(?:^|[.;(\n]\s{{0,9}})(?:the |its )?{spoken_name(name)}(?:e?s)?`?"
+        r"(?:\s?[:(]| (?:is|are|takes|can be|may be)\b:?)\s?([^\n]+)",
+        re.IGNORECASE,
+    )
+    asked = not CHOSEN.isdisjoint({words[-1], singular(words[-1])})
+    told = (told_one_by_one(found[1].rstrip(")"), asked=asked, at_start=True) for found in named.finditer(text))
+    return next((values for values in told if values), list[str]())

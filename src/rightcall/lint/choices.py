@@ -70,7 +70,8 @@ _CHOOSES: Final = re.compile(
 )
 """`Choose dhl or ups.`, whatever the argument is called."""
 _CHOOSES_ONE: Final = re.compile(
-    rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|which is|that is|being|use|pass|give|with) ({OR_LIST}){_ENDED}|"
+    rf"\b(?:set(?: it)? to|as|in|accepts?|takes?|(?:which|that) (?:is|are)|being|use|pass|give|with) "
+    rf"({OR_LIST}){_ENDED}|"
     rf"\b(?:supports?|accepts?|takes?|takes? values|take the values) ({list_of(_WORD)}){_ENDED}|"
     rf"(?:^|[.;:]\s+)({list_of(_WORD)}) (?:are|is) {GOOD}\b|"
     rf"\bthere are \w+ [\w-]+: ({list_of(_WORD)}){_ENDED}",
@@ -172,19 +173,25 @@ def choices_in(text: str, name: str = "", *, chosen: bool = False) -> list[str]:
     >>> choices_in("Sort order: 'asc' or 'desc'"), choices_in("A colour, e.g. 'red', 'blue'")
     (['asc', 'desc'], [])
     """
-    text = text[:MOST_TEXT]
+    text = _FOREIGN_OR.sub(" or ", text[:MOST_TEXT])
     if _SHORTENED.search(text):
         return []
     last = text.removesuffix(".").rpartition(" ")
     text = last[0] if last[2] == name and last[0][-1:].isalnum() else text  # `left or right side`
-    words = [singular(word) for word in words_of(name)]
+    words = [singular(word) for word in words_of(name.removesuffix("_by").removesuffix("By"))]
     chosen = chosen or bool({*words[-1:], *words_of(name)[-1:]} & CHOSEN) or _is_of_kinds(text)
+    filtered = _FILTERS.match(text)
+    chosen = chosen or (filtered is not None and not {*words}.isdisjoint(map(singular, words_of(filtered[1]))))
     for values in chain(_candidates(text, chosen, name), _told_plainly(text, words, chosen)):
         if len(values) > 1:
             return values
     return []
 
 
+_FOREIGN_OR: Final = re.compile(
+    r"(?<=['\"`]) (?:ou|oder|o|oppure|eller|of|lub) (?=['\"`])|(?<=\b[A-Z]) (?:ou|oder|o) (?=[A-Z]\b)"
+)
+"""`"a" ou "b"`, `S ou N`"""
 _SHORTENED: Final = re.compile(r"[A-Za-z_]\d+[a-z]?\s?/\s?\d")
 """`growth7d / 30d`: of some values only the end is written."""
 _FIRST_NOUN: Final = re.compile(
@@ -195,6 +202,10 @@ _FIRST_NOUN: Final = re.compile(
 _ORDERS: Final = re.compile(
     r"\W*(?:sort|order|group|filter)s?\b(?! (?:string|expression|query))[^.:\n(]{0,30}\(", re.IGNORECASE
 )
+
+
+_FILTERS: Final = re.compile(r"\W*([\w -]{2,40}) filter: ", re.IGNORECASE)
+"""`Commercial use filter:`"""
 
 
 def _is_of_kinds(text: str) -> bool:
@@ -294,10 +305,12 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
         values = read_list(text, apposed.start(3), apposed.end(3), apposed[3])
         of_things = apposed[2] is not None and all(len(value) > _CODE and is_word(value) for value in values)
         yield values if not of_things and not are_things(values) else []
+    yield _said_whole(text) if not {*names[-1:]} & (TEXTUAL | KINDS | _WRITTEN) else []
     closed = _ONLY.fullmatch(text) or _JUST_LISTED.fullmatch(text)
     if closed is not None and not {*names} & TEXTUAL:
         values = read_list(text, closed.start(1), closed.end(1), closed[1])
         yield values if not are_things(values) else []
+    yield from _in_capitals(text, chosen)
     span = _SPAN.fullmatch(text)
     if span is not None and int(span[2]) < int(span[3]) < int(span[2]) + _MOST_STEPS:
         yield [f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1)]
@@ -321,12 +334,59 @@ def _told_plainly(text: str, names: Sequence[str], chosen: bool) -> Iterator[lis
     yield from _used_for(text, chosen)
 
 
+_TITLED = r"[A-Z][\w-]*(?: [A-Z][\w-]*)?"
+_TITLED_LIST: Final = re.compile(
+    rf"{_TITLED}(?:, (?:or |and )?{_TITLED}){{1,39}}(?:,? (?:or|and) {_TITLED})?(?=\s*(?:[.;)(\n]|$))"
+)
+"""`TABLE, PACKAGE BODY, TYPE`, `Best Rated, Newest`: values of more than one word"""
+_HEADED: Final = re.compile(r"(?:^|(?<=[.\n])\s{0,12})\W{0,3}([A-Za-z][\w -]{1,40}): ")
+
+
+def _titles(text: str, at: int) -> list[str]:
+    """The values of a list, written with capitals, that begins there and goes on to the end of the sentence."""
+    found = _TITLED_LIST.match(text, at)
+    values = re.split(r", (?:or |and )?|,? (?:or|and) ", found[0]) if found is not None else []
+    closed = found is not None and len(values) > _PAIR and not is_example(text, at) and not is_open(text, found.end())
+    return values if closed and _are_values(values) else []
+
+
+def _in_capitals(text: str, chosen: bool) -> Iterator[list[str]]:
+    """The values of such a list, of which some have two words, behind a phrase such as `one of`."""
+    head = _HEADED.match(text) if chosen else None
+    for lead in (*_LEAD.finditer(text), *([head] if head is not None else [])):
+        values = _titles(text, lead.end())
+        yield values if any(" " in one for one in values) else []
+
+
+def _said_whole(text: str) -> list[str]:
+    """The one list of a text that says somewhere that there is nothing else: `The tracker knows low, mid and high and
+    turns down anything else.`"""
+    if NOTHING_ELSE.search(text) is None or _CHARACTERS.search(text) is not None:
+        return []
+    rest = NOTHING_ELSE.sub(lambda said: " " * len(said[0]), text)
+    lists = [*_CLOSED_LIST.finditer(rest)]
+    at, end = lists[0].span() if len(lists) == 1 and _CLOSED_END.match(rest, lists[0].end()) else (0, 0)
+    values = read_list(f"{rest[:end]}.", at, end, rest[at:end], sure=True) if end else []
+    return values if (_FILLER | KINDS).isdisjoint(map(str.lower, values)) else []
+
+
+_COUNT = r"(?:two|three|four|five|six|seven|eight|nine|ten|[2-9])"
+_ELSE = r"(?:(?:any|every)thing else|(?:(?:any|every|all) )?others? \w+|the rest)"
 NOTHING_ELSE: Final = re.compile(
-    r"\b(?:any|every)thing else (?:is|will be) (?:rejected|refused|an error|invalid)\b|\bnothing else\b|\bno others?\b|"
-    r"\bno other (?:value|word)s?\b",
+    rf"\b{_ELSE} (?:(?:is|are|will be|gets?) )?(?:rejected|refused|an? error|invalid|ignored|turned (?:down|away)|"
+    r"raises?|gives? an error|fails?|errors?)\b|\bnothing else\b|\bno others?\b|"
+    rf"\b(?:rejects?|refuses?|turns? (?:down|away)|den(?:y|ies)|fails? (?:on|for|with)|(?:refuse|reject) the call for) "
+    rf"{_ELSE}|\bto (?:choose|pick|select) from\b|\bno (?:third|fourth|fifth|sixth|seventh) \w+|"
+    rf"\b(?:that|this|which|these)(?: i|'|\u2019| a)(?:s|re) (?:all|the only ones|the complete|the whole)\b|"
+    rf"\b(?:(?:there|these) are(?: exactly| only| just)?|exactly|only|just) {_COUNT} (?:\w+ )?\w+\b",
     re.IGNORECASE,
 )
 """Who says so means a list to be whole."""
+_CLOSED_LIST: Final = re.compile(rf"(?<![\w.-])({_WORD}(?:,\s*{_WORD}){{1,18}},? (?:or|and) {_WORD})(?<!\.)(?![\w-])")
+_CLOSED_END: Final = re.compile(
+    rf"\s*(?:[.;:,)\n–—]|$)|\s{{5}}|\s+(?:and|but)\s|\s+(?:are|is|can be) (?:the |all |{GOOD})", re.IGNORECASE
+)
+_CHARACTERS: Final = re.compile(r"\b(?:letters?|digits?|hyphens?|dash(?:es)?|spaces?|underscores?)\b", re.IGNORECASE)
 _THAT_IS: Final = re.compile(rf"\b(?:i\.e\.|that is),? ({_WORD}(?:, {_WORD}){{1,18}},? or {_WORD}){_ENDED}")
 """`i.e. raw, medium or done`. Many write it for `e.g.`, so that it is believed of kinds and of pairs with a sign."""
 _ONLY: Final = re.compile(rf"(?:[^.:\n(]{{3,60}}: )?({OR_LIST}) only\.?", re.IGNORECASE)
@@ -453,7 +513,11 @@ def _legends(text: str, chosen: bool) -> Iterator[list[str]]:
         numbers = [int(one) for one in told if re.fullmatch(r"\d{1,2}", one)]
         counted = not numbers or (len(numbers) == len(told) and numbers in (_from(0, numbers), _from(1, numbers)))
         plain = counted and not is_example(text, whole.start(1)) and not _OTHERS.search(whole[1])
-        yield told if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told) else []
+        yield (
+            told
+            if plain and _are_values(told) and not any(one.lower() in _FILLER for one in told if one != "A")
+            else []
+        )
     for found in _QUOTED_LEGEND.finditer(text):
         begins = not text[: found.start()].strip() or len(re.findall(QUOTED, found[1])) > _PAIR
         if (chosen or begins) and not is_example(text, found.start(1)):
@@ -508,6 +572,11 @@ def headed_choices(text: str) -> Iterator[tuple[tuple[str, ...], bool, list[str]
             and (sure or "|" in found[3] or words[-1] in CHOSEN or (len(words) > 1 and TEXTUAL.isdisjoint(words[-1:])))
         ):
             yield words, sure, values
+    for found in _HEADED.finditer(text):
+        words = tuple(singular(word) for word in words_of(found[1]))
+        values = _titles(text, found.end())
+        if words[-1:] == ("filter",) or any(" " in one for one in values):
+            yield words[: len(words) - (words[-1:] == ("filter",))], True, values
 
 
 _QUOTED_EITHER: Final = re.compile(rf"\s*{QUOTED}(?:, {QUOTED}){{0,6}},? or {QUOTED}\s*(?:[.;)\n]|$)")

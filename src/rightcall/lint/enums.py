@@ -11,7 +11,7 @@ from typing import Any, Final
 from rightcall.base.text import escaped
 from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.gate.repair.words import singular, words_of
-from rightcall.lint.alternatives import alternatives_in, told_alternatives
+from rightcall.lint.alternatives import alternatives_in, told_alternatives, told_in_turn
 from rightcall.lint.choices import (
     KINDS,
     NOTHING_ELSE,
@@ -52,6 +52,9 @@ _SORTS: Final = word_set("by key field column criterion")
 
 _MAY_LIST: Final = re.compile(r"\bor\b|\||\bare\b|:|,|\b(?:accepts|takes|supports|allows)\b")
 """Without one of these no list is found."""
+_IS_NAME: Final = re.compile(
+    r"\W*(?:the )?(?:[\w-]+ ){0,2}?(?:name|id|number|identifier|slug|login|address|url|path)\b", re.IGNORECASE
+)
 _SHOWS: Final = re.compile(rf"{QUOTED}|\betc\b|\be\.?g\b|\bsuch as\b|\bfor example\b|\.\.\.|…")
 
 
@@ -66,9 +69,14 @@ def _listed_of(tool: ToolView) -> Iterator[Hit]:
             continue
         if not all(word in lowered for word in words_of(argument.name)):
             continue  # before patterns are made for the name
+        if _IS_NAME.match(argument.description):
+            continue  # `Login name of the account`: what the tool's text lists are kinds of accounts
         if _SHOWS.search(argument.description) or len(re.findall(rf"\b{re.escape(argument.name)}\s?=", text)) > 1:
             continue  # its own text has values, or the text has a call for each of them
         listed = told_alternatives(text, argument.name) or told_alternatives(marked, argument.name)
+        if argument.kind != "array" and IS_SEVERAL.search(listed):
+            continue  # `"a", "b" (comma-separated)`
+        listed = listed or ", ".join(told_in_turn(text, argument.name))
         others = {one.name.lower() for one in tool.arguments} & {*re.findall(r"\w+", listed.lower())}
         yield from find_choices(argument, _as_choices(listed), tool) if listed and not others else ()
     for found in _SORTED.finditer(text):
@@ -127,6 +135,7 @@ def _serving_of(tool: ToolView) -> Iterator[Hit]:
             argument is None
             or _OPEN_BEHIND.search(NOTHING_ELSE.sub(" ", sentence))
             or alternatives_in(argument.description, argument.name)
+            or IS_SEVERAL.search(sentence)
         ):
             continue
         at = before.lower().rfind(argument.name.lower())
@@ -157,6 +166,11 @@ def _headed(tool: ToolView) -> Iterator[Hit]:
     """`Supported report types:` in the description of the tool, for the argument `report_type`."""
     for words, sure, values in headed_choices(tool.description[:MOST_DESCRIPTION]):
         meant = [one for one in tool.top if tuple(map(singular, words_of(one.name))) == words]
+        meant = meant or [
+            one
+            for one in tool.top
+            if len(words) > 1 and tuple(map(singular, words_of(one.name)))[-len(words) :] == words
+        ]
         meant = meant or [one for one in tool.top if sure and words[-1:] == (singular(one.name.lower()),)]
         if len(meant) == 1 and _SHOWS.search(meant[0].description) is not None:
             continue  # its own text has values
@@ -254,7 +268,9 @@ def _listed_numbers(argument: Argument, text: str) -> list[str]:
         least = 2 if found[1] else 3
         sure = found[1] or " or " in found[2]
         shown = {float(one) for one in given_values(argument) if isinstance(one, int | float)}
-        others = is_example(text, found.start(2)) or _OPEN_BEHIND.search(text) or not shown <= {*map(float, numbers)}
+        start, end = text.rfind(". ", 0, found.start(2)) + 1, text.find(". ", found.end())
+        open_ended = _OPEN_BEHIND.search(text[start : end if end > 0 else None])
+        others = is_example(text, found.start(2)) or open_ended or not shown <= {*map(float, numbers)}
         if sure and len({*numbers}) >= least and not others:
             return numbers
     return []
@@ -313,10 +329,19 @@ _OF_ADDRESS: Final = word_set("apartment apt suite unit floor building room flat
 """What a line of an address may hold."""
 
 
-def _are_kinds(values: list[str], name: str) -> bool:
-    """Whether two values say what may be written, and not which: `name or code` of a town."""
+def _are_kinds(values: list[str], name: str, text: str) -> bool:
+    """Whether two values say what may be written, and not which, as `name or code` of a town, or values show kinds."""
     chooses = not (_SORTS | _CHOOSES_KIND).isdisjoint(words_of(name))
-    return len(values) == 2 and not KINDS.isdisjoint(map(str.lower, values)) and not chooses
+    pair = len(values) == 2 and not KINDS.isdisjoint(map(str.lower, values)) and not chooses
+    return pair or _OF_KINDS.search(text[: text.find(values[0])]) is not None
+
+
+_OF_KINDS: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(KINDS))}),? or (?:an? |the |its )?(?:\w+ )?(?:{'|'.join(sorted(KINDS))})s?"
+    r"\s{0,3}[:(–—-]\s{0,3}['\"`]?$",
+    re.IGNORECASE,
+)
+"""`Code, number or name — "PER", "7"`: each shows one kind."""
 
 
 _CHOOSES_KIND: Final = word_set("sort order group type kind mode format")
@@ -374,7 +399,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
             yield mistyped(argument, "text", "true or false", "boolean")
         return
     if is_free(argument):
-        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name) or _OF_PLACES.match(text):
+        if _is_longer_elsewhere(text, lowered) or _are_kinds(values, argument.name, text) or _OF_PLACES.match(text):
             return
         if "type" not in argument.schema and argument.part.get("default", "") is None:
             return  # it may take numbers and objects, too
@@ -387,7 +412,9 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         quoted = {one[1:-1].lower() for one in re.findall(QUOTED, text)}
         if quoted and quoted.isdisjoint(lowered):
             return  # `ascending or descending: use 'asc' or 'desc'`
-        if argument.name.lower() in lowered or (argument.kind == "string" and IS_SEVERAL.search(_unlisted(text))):
+        if (argument.name.lower() in lowered and not all(map(str.isupper, values))) or (
+            argument.kind == "string" and IS_SEVERAL.search(_unlisted(text))
+        ):
             return
         shown = [one for one in given_values(argument) if isinstance(one, str) and one]
         if any(one.lower() not in lowered for one in shown) or IS_CASE.search(text[: text.find(values[0])]):
