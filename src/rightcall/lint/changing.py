@@ -216,9 +216,10 @@ _FEW: Final = 3
 
 def _are_made(one: Argument, listed: Sequence[object]) -> bool:
     """Whether the values are IDs that were there when the list was built: `SHP-88213`, `web-7f9c4-xk2p9`."""
-    if len(listed) < _FEW or not _is_instance(one) or _KINDS.search(one.description):
-        return False
     texts = [value for value in listed if isinstance(value, str)]
+    named = all(text.lower().startswith(words_of(one.name)[:1]) for text in texts)
+    if len(listed) < _FEW or not (named or _is_instance(one)) or _KINDS.search(one.description):
+        return False
     serials = {_serial_of(text) for text in texts}
     return len(texts) == len(listed) == len(serials) and () not in serials
 
