@@ -6,14 +6,14 @@ One list shows them: nobody has to ask the server twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from rightcall.catalog.tidy import as_list
-from rightcall.gate.repair.words import words_of
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import is_example
-from rightcall.lint.definitions import ToolView
+from rightcall.lint.definitions import Argument, ToolView
 from rightcall.lint.findings import Hit, Steps, quote_name, quote_text, word_set
 
 MOST_TEXT: Final = 20_000
@@ -121,11 +121,12 @@ def check(tool: ToolView) -> Iterator[Hit]:
         places = chain(_CHANGING.finditer(text[:MOST_TEXT]), _OF_RUN.finditer(text[:MOST_TEXT]))
         if path == tool.at("description"):
             places = chain(places, _INSTANT.finditer(text))
-        found = next((one for one in places if _is_told(text, one)), None)
-        if found is not None:
+        found = next((one[0] for one in places if _is_told(text, one)), "")
+        found = found or _find_state(text[:MOST_TEXT], of_tool=path == tool.at("description"))
+        if found:
             yield Hit(
                 "RC903",
-                f"the text will differ in another request: {quote_text(found[0].lstrip('.( '))}",
+                f"the text will differ in another request: {quote_text(found.lstrip('.( '))}",
                 "remove it, or return it as a result",
                 path,
             )
@@ -133,12 +134,23 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
     for one in tool.arguments:
         default, listed = one.part.get("default"), as_list(one.schema.get("enum"))
-        if len(listed) > 1 and all(isinstance(day, str) and _DATE.fullmatch(day[:40]) for day in listed):
+        issue = _VERSIONED.search(f"{' '.join(words_of(one.name))} {one.description}") is not None
+        if not issue and len(listed) > 1 and all(isinstance(day, str) and _DATE.fullmatch(day[:40]) for day in listed):
             told = f"the values of {quote_name(one.name)} are days: {quote_text(str(listed[0]))}"
             yield Hit("RC903", told, 'take any day with "format": "date"', (*one.path, "enum"))
             return
-        if isinstance(default, str) and _DATE.fullmatch(default) and (now := _NOW_TOLD.search(one.description)):
-            told = f"the default of {quote_name(one.name)} is {quote_text(default)}, the text says {quote_text(now[0])}"
+        if _are_made(one, listed):
+            told = f"the values of {quote_name(one.name)} come and go: {quote_text(str(listed[0]))}"
+            yield Hit("RC903", told, "take any text, and say which tool lists the values", (*one.path, "enum"))
+            return
+        if (
+            isinstance(default, str)
+            and _DATE.fullmatch(default)
+            and not issue
+            and ((now := _NOW_TOLD.search(one.description)) or _OF_THESE_YEARS.match(default))
+        ):
+            said = f", the text says {quote_text(now[0])}" if now else ""
+            told = f"the default of {quote_name(one.name)} is {quote_text(default)}{said}"
             yield Hit(
                 "RC903", told, "leave it out, and let the server choose when it is called", (*one.path, "default")
             )
@@ -147,7 +159,8 @@ def check(tool: ToolView) -> Iterator[Hit]:
             told = f"the default of {quote_name(one.name)} was made for one call: {quote_text(default)}"
             yield Hit("RC903", told, "leave it out, and let the server make one for each call", (*one.path, "default"))
             return
-        if isinstance(default, str) and _MADE.search(default[:MOST_TEXT]):
+        made = isinstance(default, str) and _is_instance(one) and re.fullmatch(r"[\w-]+", default[:80])
+        if isinstance(default, str) and (_MADE.search(default[:MOST_TEXT]) or (made and _serial_of(default))):
             yield Hit(
                 "RC903",
                 f"the default of {quote_name(one.name)} is of one run or one machine: {quote_text(default)}",
@@ -166,6 +179,10 @@ _RANDOM: Final = re.compile(
 _OF_CALL: Final = word_set("request idempotency session trace nonce correlation span")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _NOW_TOLD: Final = re.compile(r"\b(?:today|tomorrow|yesterday|now|current (?:date|day|time))\b", re.IGNORECASE)
+_OF_THESE_YEARS: Final = re.compile(r"20(?:2[3-9]|3\d)-(?!01-01|12-31)")
+"""No beginning and no end of a year, where data may begin or end for good."""
+_VERSIONED: Final = re.compile(r"\b(?:versions?|revisions?|api|release|edition|schema)\b", re.IGNORECASE)
+"""What has a day for its name."""
 _SHOWN: Final = re.compile(
     r"['\"`(\[]\s*$|\bformat\b[^.\n]{0,40}$|\b(?:if|when|until|once|fewer|less|below)\b[^.\n]{0,40}$", re.IGNORECASE
 )
@@ -179,3 +196,106 @@ def _is_told(text: str, found: re.Match[str]) -> bool:
     static = found.re is _CHANGING and re.search(r"\d \D", found[0]) and _STATIC.search(before[-24:] + found[0])
     shown = is_example(text, found.start()) or _SHOWN.search(before) or _SAMPLE.search(found[0])
     return not static and not shown
+
+
+# ── values that one moment has ──
+
+_INSTANCES: Final = word_set(
+    "pod container node host instance session connection thread job run task ticket case issue order invoice shipment "
+    "delivery consignment parcel booking reservation appointment visit incident alert alarm message mail conversation "
+    "draft request transaction payment transfer customer member patient employee driver vehicle sensor deployment "
+    "snapshot backup batch lot flight trip ride claim campaign lead deal sandbox process worker tab window upload "
+    "download event match bid auction vessel truck build pipeline volume disk server machine replica id"
+)
+"""What comes and goes."""
+_KINDS: Final = re.compile(r"\b(?:types?|kinds?|sizes?|models?|class(?:es)?|famil(?:y|ies)|plans?|tiers?)\b", re.I)
+_SERIAL: Final = re.compile(r"(?!(?:19|20)\d\d$)\d{4,}|(?=\d*[a-z])(?=[a-z]*\d)[a-z\d]{4,}", re.IGNORECASE)
+"""The part of an ID that a counter or chance made."""
+_FEW: Final = 3
+
+
+def _are_made(one: Argument, listed: Sequence[object]) -> bool:
+    """Whether the values are IDs that were there when the list was built: `SHP-88213`, `web-7f9c4-xk2p9`."""
+    texts = [value for value in listed if isinstance(value, str)]
+    named = all(text.lower().startswith(words_of(one.name)[:1]) for text in texts)
+    if len(listed) < _FEW or not (named or _is_instance(one)) or _KINDS.search(one.description):
+        return False
+    serials = {_serial_of(text) for text in texts}
+    return len(texts) == len(listed) == len(serials) and () not in serials
+
+
+def _is_instance(one: Argument) -> bool:
+    """Whether an argument names one of what comes and goes, by its name: `pod_name`, `ticketId`."""
+    words = [singular(word) for word in words_of(one.name)]
+    while len(words) > 1 and words[-1] in ("id", "name", "number", "no", "key", "ref", "uuid", "code"):
+        words.pop()
+    return bool(words) and words[-1] in _INSTANCES
+
+
+def _serial_of(text: str) -> tuple[str, ...]:
+    return tuple(part for part in re.split(r"[^A-Za-z\d]+", text[:80])[1:] if _SERIAL.fullmatch(part))
+
+
+# ── sentences about one moment ──
+
+_ENDS: Final = re.compile(r"(?<![ei]\.g)(?<!\b[A-Z])[.!?]\s|\n")
+_NOW_WORDS = (
+    r"(?:right now|at (?:the|this) (?:moment|minute|hour)|at present|presently|currently|as of now|so far|as we speak|"
+    r"just now|tonight|today|this (?:morning|afternoon|evening|week)|in this session|for the moment)"
+)
+_AT_THIS_TIME: Final = re.compile(rf"\b{_NOW_WORDS}\b", re.IGNORECASE)
+_FIGURE: Final = re.compile(r"(?<![\w.,:/=+#'\"`-])[$€£]?\d[\d.,]*(?<![.,])(?![\w%-]*[:/=]|\s?=|['\"`])")
+_LASTS: Final = re.compile(
+    rf"{_STATIC.pattern}|\b(?:default\w*|last \d+|past|next|within|between|from|since|range|if|when|unless|until|every|"
+    r"each|after|before|ago|e\.?g|example|such as|like|days?|format|version|v\d|may|can|could|will|must|should|later|"
+    r"earlier|back|use[ds]?|pass|first|top|minimum|year|set to|equals?|means?|phase|step)\b|(?<!\w)[<>≤≥~]",
+    re.IGNORECASE,
+)
+"""What holds at all times, and how an argument is to be filled in."""
+_SHORT_DAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
+_ON_DAY = rf"(?:{_SHORT_DAY}\.?,? )?(?:the )?(?:{_DAY}|{_BARE_DAY})"
+_OCLOCK = rf"{_CLOCK}(?::\d\d)?(?: ?[AP]\.?M\b\.?)?(?: ?(?:UTC|GMT|CES?T|[ECMP][SD]?T|Z)\b)?"
+_MOMENT: Final = re.compile(
+    rf"\b{_ON_DAY}(?:,? at |,? |T)\(?{_OCLOCK}|\b{_OCLOCK},? (?:on |of )?{_ON_DAY}|"
+    rf"\b{_WEEKDAY},? (?:the )?(?:{_DAY}|{_BARE_DAY})\b",
+    re.IGNORECASE,
+)
+_NO_MOMENT: Final = re.compile(
+    r"\b(?:between|from|until|before|after|since|deadline|format|ISO|RFC|like|such as|e\.?g|example|became|changed|"
+    r"removed|deprecated|if|when|means?|becomes?|every|each|parses?|accepts?)\b|[:=(]\s*$",
+    re.IGNORECASE,
+)
+_DUTY = r"(?:on duty|on call|signed in|logged in|in charge|now playing|now showing|next up)"
+_STATE: Final = re.compile(
+    rf"(?i:\b(?:as of|as at) {_DAY}\b[^.\n]{{0,60}}\b{_NUMBER} \w|\b{_NUMBER} [^.\n]{{1,60}}\b(?:as of|as at) {_DAY}|"
+    rf"\b{_NUMBER} (?:out )?of (?:the |your |a |an )?(?:\w+ )?{_NUMBER} [^.;\n]{{0,60}}?\b(?:{_LEFT}|remains?|unused|"
+    rf"used(?: up)?|spent|consumed|gone)\b|\b{_NOW_WORDS}(?:: | = | \(){_NUMBER}\b|"
+    r"\b(?:latest|last|most recent|newest) (?:reading|measurement|value|price|quote|trade|rate|sample|order|count|"
+    r"number|id)\b[^.:\n]{0,30}(?:: | is | was )[$€£]?[\w-]*\d(?![^.\n]{0,20} (?:if|when)\b)|"
+    r"[,;:(] ?up (?:for )?\d+ (?:days?|hours?|h|min(?:utes)?)\b|\bload(?: average)?:? \d+\.\d+|"
+    r"\b(?:build|commit|revision|rev|sha)[ :#]{1,2}(?:[\w.]{1,12}[-+])?g?(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])"
+    rf"[0-9a-f]{{7,40}}\b)|\b(?i:{_DUTY}(?: {_NOW_WORDS})?)(?:: | (?:is|are) )(?:[\"“]|(?!The |A |An |I)[A-Z]\w+)",
+)
+
+
+def _find_state(text: str, *, of_tool: bool) -> str:
+    """The sentence that tells of one moment: a figure with a word of now, a day with its hour, the rest of a quota."""
+    at = 0
+    for sentence in _ENDS.split(text):
+        at = max(at, text.find(sentence, at))
+        state, now = _STATE.search(sentence), _AT_THIS_TIME.search(sentence)
+        moment = _MOMENT.search(sentence) if of_tool else None
+        if moment is not None and _NO_MOMENT.search(sentence[: moment.start()]):
+            moment = None
+        if now is not None and (
+            not _FIGURE.search(sentence) or _LASTS.search(sentence[: now.start()] + sentence[now.end() :])
+        ):
+            now = None
+        first = state or moment or now
+        if first is not None and not is_example(text, at + first.start()) and not _is_shown(sentence, first):
+            return sentence.strip()
+    return ""
+
+
+def _is_shown(sentence: str, found: re.Match[str]) -> bool:
+    return _SHOWN.search(sentence[: found.start()]) is not None or _SAMPLE.search(found[0]) is not None

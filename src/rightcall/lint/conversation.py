@@ -165,7 +165,9 @@ _OF_OTHERS: Final = re.compile(
     r"before|earlier|in th)|"
     r"\b(?:known|visible|available) to you\b|\bfrom (?:the|this) (?:context|conversation|chat)\b|"
     r"\b(?:in|from) your (?:own )?(?:context|memory|environment|session|prompt)\b|"
-    r"\byour (?:own )?(?:environment variables|env vars|(?:session )?cookies)\b|\bcame up (?:so far|earlier|in th)",
+    r"\byour (?:own )?(?:environment variables|env vars|(?:session )?cookies)\b|"
+    r"\b(?:came up|come up|seen|read|found|mentioned|shared|used) (?:so far|earlier|above|in th(?:e|is) (?:chat|"
+    r"conversation|context|session))",
     re.IGNORECASE,
 )
 """Secrets of other tools, and those that only the model can know of."""

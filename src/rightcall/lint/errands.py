@@ -251,7 +251,7 @@ def find_fixed_address(text: str) -> str:
         if (
             (_MAIL.search(sentence) or _LINK.search(sentence))
             and ((_EVERY.search(sentence) and _WRITES.search(sentence)) or _EVERY_FOREIGN.search(sentence))
-            and not _TELLS.match(sentence)
+            and not TELLS.match(sentence)
             and not is_shown(before_address(sentence))
         ):
             return sentence.strip()
@@ -282,7 +282,7 @@ _BAD: Final = re.compile(
 _ON_TERMS: Final = re.compile(
     r"\b(?:if|when|whenever|whether|unless|while|in case|because|until|where)\b|\b(?:that|which|who)\s*$", re.IGNORECASE
 )
-_TELLS: Final = re.compile(
+TELLS: Final = re.compile(
     r"\W*(?:(?:list|show|return|check|find|get|detect|report|compare|migrate|count|look|search|fetch|"
     r"full text)(?:e?s)?|"
     r"(?:warn|mark|tell|read)s)\b",
@@ -317,7 +317,7 @@ def find_devalued(tool: ToolView, text: str) -> str:
         return ""
     for sentence in sentences_of(text):
         others = _OTHERS.search(sentence)
-        if others is None or _TELLS.match(sentence) or not (_TOOL.search(sentence) or tool.name in sentence):
+        if others is None or TELLS.match(sentence) or not (_TOOL.search(sentence) or tool.name in sentence):
             continue
         own = re.compile(_OWN.format(re.escape(tool.name)), re.IGNORECASE)
         if re.search(r"\b(?:tools?|functions?)\b", sentence) and own.search(sentence, others.end()):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rightcall.lint import encoded, hidden, markup
+from rightcall.lint.aims import find_aims
 from rightcall.lint.conversation import wants_conversation
 from rightcall.lint.definitions import ToolView
 from rightcall.lint.elsewhere import ELSEWHERE, MAIL_ELSEWHERE
@@ -156,6 +157,9 @@ def _one_reading(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
         named = found is not None and _OF_PRODUCT.match(text, found.end()) is not None
         fix = "say what the tool is good for"
         yield Hit("RC703", f"pushes itself: {quote_text(pushes)}", fix, path, certain=not named)
+    for rule, aim in find_aims(tool, text):
+        told = "an order to the model" if rule == "RC702" else "pushes itself"
+        yield Hit(rule, f"{told}: {quote_text(aim)}", "remove it; if the server is not yours, do not use it", path)
     takes = _takes(text, own=describes_tool(tool, path)) or find_handed_file(tool, path, text)
     if takes:
         yield Hit(

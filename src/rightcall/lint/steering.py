@@ -93,7 +93,8 @@ _PUTS: Final = re.compile(
 )
 _FILLS: Final = re.compile(
     r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
-    rf"{SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})(?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
+    rf"{SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})"
+    rf"(?:the (?:[\w-]+ )?)?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:must|"
     rf"has to|"
     rf"have to|should|needs to|is to) (?:carry|hold|contain|be|include|equal)\b[^.\n]{{0,40}}?{SECRET_WORDS}|"
     rf"\b{SECRET_WORDS} (?:are|is) (?:expected|wanted|needed) (?:in|as) (?:the )?[`'\"]?(\w+)[`'\"]?"
