@@ -16,6 +16,8 @@ from rightcall.lint.alternatives import alternatives_in
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.numbers import unit_of
+from rightcall.lint.packed import find_packed
 from rightcall.lint.samples import given_values, passed_texts, shown_dates, shown_texts
 
 
@@ -82,6 +84,7 @@ _FORMATS: Final = (
     ("uuid", re.compile(r"(?<![-_][<{])(?<!same )(?<!whose )\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
+_NUMERALS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty"
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|(?<!whose )\bISBN\b", re.IGNORECASE)),
@@ -147,9 +150,10 @@ _PATTERNS: Final = (
                     r"(?:followed|and|then|plus)\b",
                     re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24[- ]?h(?:our|ours)? (?:notation|format|time|clock)\b", re.IGNORECASE)),
-    ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|MM/DD/YYYY|DD/MM/YYYY|"
-                    r"DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
-                    r"YYYY/MM/DD)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|YYYYMMDD|YYYY-MM(?!-))\b|"
+                    r"(?<![\w:/.-])(?:YYYY|YY|MM?M?|DD?|HH?)(?:[./:-](?:YYYY|YY|MM|DD|SS)){1,2}(?![\w:/-])|"
+                    r"(?-i:(?<![\w.-])(?=(?:[^\w\s]?\w){4})(?:N+|X+|#+|A+)(?:[./: -](?:N+|X+|#+|A+)){1,4}(?![\w#-]))|"
+                    r"(?-i:\bas [`'\"]?[A-Z]{3,}(?:[.:@][A-Z]{3,}){1,3}\b)", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
                     r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
     ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
@@ -161,11 +165,11 @@ _PATTERNS: Final = (
                     r"\b(?:\d{1,3}|eight|sixteen|thirty-two|forty|sixty-four) hex(?:adecimal)? (?:digits|"
                     r"characters)\b|\bhex(?:adecimal)? (?:digits|characters)\b",
                     re.IGNORECASE)),
-    ("", re.compile(r"(?<!to )(?<!least )(?<!most )(?<![-–])\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|"
-                    r"four|five|six|eight|ten)[- ](?:digit|"
+    ("", re.compile(r"(?<!to )(?<!least )(?<!most )(?<![-–])\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|"
+                    rf"{_NUMERALS})[- ](?:digit|"
                     r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
-                    r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
-                    r"1\d) digits\b", re.IGNORECASE)),
+                    rf"(?<!to )(?<!least )(?<!most )\b(?!two|three)(?:{_NUMERALS}|[4-9]|"
+                    r"1\d) (?:digits|figures|numerals)\b", re.IGNORECASE)),
     ("", re.compile(r"(?<!rounded to )(?<!rounds to )(?<!up to )(?<!at most )\b(?:exactly |always )?"
                     r"(?:one|two|three|four|six|[1-8]) (?:decimals|decimal (?:places|digits)|fraction(?:al)? digits|"
                     r"digits (?:after|behind) the (?:decimal )?(?:point|comma|dot|separator))\b|"
@@ -178,8 +182,11 @@ _PATTERNS: Final = (
 )  # fmt: skip
 
 
-_SIGNS: Final = {"hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#"}
-_COUNT = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|\d{1,2})"
+_SIGNS: Final = {
+    "hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#", "comma": ",",
+    "semicolon": ";", "plus": "+", "pipe": "|", "letter x": "x", "x": "x", "point": ".", "full stop": ".", "at sign": "@",
+}  # fmt: skip
+_COUNT = rf"(?:an?|one|{_NUMERALS}|\d{{1,2}})"
 _OF_CASE = r"(?:capital|upper-?case|lower-?case|small|latin|check|running)"
 _CLASS = rf"(?:(?:{_OF_CASE} )?(?:letters?|digits?|numerals?|characters?)|capitals)"
 _COMPOSED: Final = re.compile(
@@ -192,12 +199,54 @@ _COMPOSED: Final = re.compile(
 _NOT_ALWAYS: Final = re.compile(r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
 
 
+_SIGN = rf"(?P<sign>{'|'.join(_SIGNS)}|space|blank)s?(?: sign| character| mark)?"
+_JOINED: Final = tuple(
+    re.compile(one.format(_SIGN), re.IGNORECASE)
+    for one in (
+        r"\b(?:separated|divided|joined|split|connected|linked|delimited)(?: from each other)? (?:by|with|through) "
+        r"(?:an? |one |the )?{}\b",
+        r"\b(?:an? |one |the )?{} (?:in between|between(?! words)|(?:after|behind) each)\b",
+        r"\b(?:then|followed by|plus|and) (?:an? |one |the ){},? (?:and )?(?:then|followed by|and|plus)\b",
+    )
+)
+"""What stands between the parts of one value: `width, then an x, then height`."""
+_MEASURED: Final = word_set(
+    "number digit letter figure numeral degree latitude longitude lat lon lng first last lower upper minimum maximum "
+    "year month day hour minute second week width height length depth pixel pressure amount count hh mm ss page row "
+    "column port code start end from to quarter north south east west integer decimal"
+)
+_TEXTUAL: Final = word_set(
+    "path paths dir directory folder file filename query url uri address text body title name names label message "
+    "notes content filter expression sql search q topic headers"
+)
+"""What has signs in it by nature."""
+
+
+def _joined(argument: Argument, sentence: str) -> str:
+    """The words that tell a sign between the parts of one value, where the parts are numbers or the examples have it."""
+    found = next(filter(None, (one.search(sentence) for one in _JOINED)), None)
+    if found is None or argument.kind == "array" or find_packed(argument, sentence):
+        return ""
+    sign = _SIGNS.get(found["sign"].lower(), " ")
+    around = f"{sentence[: found.start()]} {sentence[found.end() : found.end() + _APART]}"
+    measured = sum(singular(word) in _MEASURED or unit_of(word) != "" for word in {*words_of(around)})
+    shown = shown_texts(argument, sentence)
+    if any(sign not in one for one in shown) or _NOT_ALWAYS.search(sentence) or is_example(sentence, found.start()):
+        return ""
+    return found[0] if measured > (sign in " ,.") or any(re.search(r"\d", one) for one in shown) else ""
+
+
 def _told_in_words(argument: Argument, text: str) -> str:
     """The words that tell how a value is made up of letters, digits and signs, where its examples are made up so."""
-    for sentence in re.split(r"\.\s", text)[:3]:
+    if not _TEXTUAL.isdisjoint(words_of(argument.name)[-1:]):
+        return ""
+    for sentence in re.split(r"(?<!e\.g)\.\s", text)[:3]:
         parts = [*_COMPOSED.finditer(sentence)]
         signs = [_SIGNS.get(one[1].lower(), " ") for one in parts if one[1]]
         classes = [one[0] for one in parts if not one[1]]
+        joined = _joined(argument, sentence)
+        if joined:
+            return joined
         if not classes or len(parts) < 2 or _NOT_ALWAYS.search(sentence) or is_example(sentence, parts[0].start()):
             continue
         far = any(two.start() - one.end() > _APART for one, two in pairwise(parts))
