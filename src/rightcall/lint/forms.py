@@ -32,7 +32,7 @@ def is_free(argument: Argument) -> bool:
 _OTHER_FORMS: Final = re.compile(
     r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
     r"preferably|recommended|ideally|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|"
-    r"timestamp or|"
+    r"timestamp or|or (?:its|their|his|her)\b|"
     r"(?:or|and(?! [\w-]+ numbers?\b)) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
@@ -50,6 +50,12 @@ IS_CASE: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
+_IS_OTHER: Final = re.compile(r"(?:\b(?:or|oder|ou|eller|lub|или)|或者?|または|또는)\s*(?:an? |the )?$", re.IGNORECASE)
+"""What stands behind it is one form of several: `TASK_12 or UUID`."""
+_OF_RESULT: Final = re.compile(
+    r"\b(?:answers?|responses?|results? (?:is|are|has|have|shows?|comes?)|output|returns?|is returned)\b[^.;\n]{0,60}$", re.IGNORECASE
+)
+"""What stands behind it is the form of what comes back."""
 _IS_LISTED: Final = re.compile(r"\W*comma[- ]separated\b", re.IGNORECASE)
 _LOCAL_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
@@ -196,16 +202,16 @@ _COMPOSED: Final = re.compile(
     re.IGNORECASE,
 )
 """One of the parts of `two letters, a hyphen and six digits`"""
-_NOT_ALWAYS: Final = re.compile(r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
+_NOT_ALWAYS: Final = re.compile(r"\b(?:or|if|when|unless|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
 
 
-_SIGN = rf"(?P<sign>{'|'.join(_SIGNS)}|space|blank)s?(?: sign| character| mark)?"
+_SIGN = rf"(?P<sign>{'|'.join(_SIGNS)}|space|blank)(?:e?s)?(?: sign| character| mark)?"
 _JOINED: Final = tuple(
     re.compile(one.format(_SIGN), re.IGNORECASE)
     for one in (
         r"\b(?:separated|divided|joined|split|connected|linked|delimited)(?: from each other)? (?:by|with|through) "
         r"(?:an? |one |the )?{}\b",
-        r"\b(?:an? |one |the )?{} (?:in between|between(?! words)|(?:after|behind) each)\b",
+        r"\b(?:an? |one |the )?{} (?:in (?:between|the middle)|between(?! words)|(?:after|behind) each)\b",
         r"\b(?:then|followed by|plus|and) (?:an? |one |the ){},? (?:and )?(?:then|followed by|and|plus)\b",
     )
 )
@@ -236,6 +242,21 @@ def _joined(argument: Argument, sentence: str) -> str:
     return found[0] if measured > (sign in " ,.") or any(re.search(r"\d", one) for one in shown) else ""
 
 
+_DRAWN: Final = re.compile(r"(?<![\w:/.<{])[A-Za-z]+( x | ?[×:/+@#] ?)[A-Za-z]+(?:\1[A-Za-z]+)*(?![\w:/.>}])")
+_BETWEEN: Final = re.compile(r"[^\w\s]|(?<=[\d ])x(?=[\d ])")
+
+
+def _drawn(argument: Argument, sentence: str) -> str:
+    """The words that stand as the values do, with the same sign between them: `columns x rows, e.g. 4x3`."""
+    shown = [_BETWEEN.findall(one) for one in shown_texts(argument, sentence) if re.search(r"\d", one)]
+    for drawn in _DRAWN.finditer(sentence):
+        even = not drawn[1].endswith(" ") or drawn[1].startswith(" ")
+        signs = _BETWEEN.findall(drawn[0])
+        if even and signs and signs in shown and all(one == signs for one in shown):
+            return "" if _NOT_ALWAYS.search(sentence) else drawn[0]
+    return ""
+
+
 def _told_in_words(argument: Argument, text: str) -> str:
     """The words that tell how a value is made up of letters, digits and signs, where its examples are made up so."""
     if not _TEXTUAL.isdisjoint(words_of(argument.name)[-1:]):
@@ -245,7 +266,7 @@ def _told_in_words(argument: Argument, text: str) -> str:
         signs = [_SIGNS.get(one[1].lower(), " ") for one in parts if one[1]]
         classes = [one[0] for one in parts if not one[1]]
         joined = _joined(argument, sentence)
-        if joined:
+        if joined or (joined := _drawn(argument, sentence)):
             return joined
         if not classes or len(parts) < 2 or _NOT_ALWAYS.search(sentence) or is_example(sentence, parts[0].start()):
             continue
@@ -333,14 +354,22 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         own = found[0].lower() in ("uuid", "uuids") or found[0].lower().endswith((" of", " for"))
         if own and "uuid" in map(singular, words_of(argument.name)):
             continue  # the server's own word for an ID, in whatever form
+        if _IS_OTHER.search(text[: found.start()]) or _OF_RESULT.search(text[: found.start()]):
+            return
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             shown = " ".join((text, *passed_texts(argument, calls)))
             yield from _formatted(argument, name, found[0], shown, is_local=_LOCAL_TIME.search(calls) is not None)
         return
+    dates = shown_texts(argument, text) or re.findall(r"(?<=[:,] )\d{4}-\d\d-\d\d(?=\W*$)", text)
+    if dates and not _DAYS.isdisjoint(words_of(f"{argument.name} {text[:_APART]}")):
+        if all(re.fullmatch(r"\d{4}-\d\d-\d\d", one) for one in dates):
+            yield from _formatted(argument, "date", dates[0], text, is_local=False)
+            return
     if not _IS_LISTED.match(text):  # else what is told may be of some of them
         yield from _patterned(argument, text)
 
 
+_DAYS: Final = word_set("date day")
 _IS_CODE: Final = word_set("query sql statement script command cmd expression")
 """What is written in a language: a pattern of its beginning refuses blanks and small letters."""
 
@@ -352,7 +381,7 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     for pattern, told in _PATTERNS:
         found = told.search(text)
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
-            if sized or IS_CASE.search(text[: found.start()]) or _IS_DEFAULT.search(text[: found.start()]):
+            if sized or _OF_RESULT.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]) or _IS_DEFAULT.search(text[: found.start()]):
                 return
             if "Y" in found[0] and any(
                 isinstance(one, str) and one and not re.search(r"\d", one) for one in given_values(argument)

@@ -24,6 +24,7 @@ MOST_DESCRIPTION: Final = 8_000
 # ── ranges ──
 
 _NUMBER = r"(?:[$€£]\s?)?(-?\d(?:[\d,_]{0,13}\d)?(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
+_MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _BETWEEN: Final = re.compile(
     rf"\b(?:between|entre|zwischen|tra) {_NUMBER} (?:and|to|y|et|e|und) {_NUMBER}|"
     rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give|threshold|score|confidence|probability|ratio) "
@@ -31,6 +32,8 @@ _BETWEEN: Final = re.compile(
     rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|"
     rf"\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
     rf"(?<![\w.]){_NUMBER}\s?\.\.\.?\s?{_NUMBER}(?![\w.])|"
+    rf"\b(?:below|under|(?:less|lower|smaller) than) {_NUMBER} (?:and|or|nor) (?:above|over|beyond|{_MORE}) {_NUMBER}"
+    r"(?= (?:is|are|will be) )|"
     rf"\bvalid [a-z]+ are {_NUMBER} (?:to|through|-|–) {_NUMBER}|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s)|,? so that\b)",
@@ -38,14 +41,14 @@ _BETWEEN: Final = re.compile(
 )
 _CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
 """What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
-_MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _UPPER: Final = re.compile(
     rf"(?:(?:\b(?:max(?:imum|\.|imal)?|m[áa]ximo|massimo|höchstens)|最[大多高](?:值|为)?)(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
     rf"characters)|"
     rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
     r"\b(?:highest|largest|greatest|longest)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     r"(?<!default )(?<!rate )\b(?:limit|cap|ceiling) is|"
-    r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bless than or equal to|<=|≤)"
+    r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bno(?:ne|body's|thing)?\b[^.;\d]{0,24} exceed|"
+    r"\bless than or equal to|<=|≤)"
     rf"\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))|"
     rf"\b(?:{_MORE}|above|over|beyond) {_NUMBER}(?= (?:[a-z]+ )?(?:is|are|will be|gets?) (?:refused|rejected|invalid|"
     r"not allowed|not accepted|an error|turned (?:down|away))\b)",
@@ -370,8 +373,23 @@ _LENGTH_OF: Final = re.compile(
 )
 
 
+_SUBJECT: Final = re.compile(
+    r"[.;,:]\s(?:the )?([a-z]{3,20}) (?:is|are|has|have|[a-z]{2,12}s)(?: never)?\s?$", re.IGNORECASE
+)
+"""What a bound is told of: `Hour of the end; the window is at most 10 hours long`."""
+_SAYS_VALUE: Final = word_set(
+    "value values number numbers count limit length size maximum minimum range amount total it they this that which "
+    "argument parameter scale default max min cap allowed"
+)
+
+
 def _is_of_one_kind(argument: Argument, before: str) -> bool:
     """Whether a bound is told of one kind of the thing: `the length of the public name must be …`, of a `name`."""
+    subject = _SUBJECT.search(before)
+    if subject is not None and subject[1].lower() not in {*words_of(argument.name), *_SAYS_VALUE}:
+        one = subject[1].lower()
+        known = {*map(singular, words_of(before[: subject.start()]))}
+        return singular(one) not in known or one in map(singular, words_of(argument.name))  # one of several
     found = _LENGTH_OF.search(before[-200:])
     if found is None:
         return False
