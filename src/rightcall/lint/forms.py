@@ -53,7 +53,9 @@ IS_CASE: Final = re.compile(
 _IS_OTHER: Final = re.compile(r"(?:\b(?:or|oder|ou|eller|lub|или)|或者?|または|또는)\s*(?:an? |the )?$", re.IGNORECASE)
 """What stands behind it is one form of several: `TASK_12 or UUID`."""
 _OF_RESULT: Final = re.compile(
-    r"\b(?:answers?|responses?|results? (?:is|are|has|have|shows?|comes?)|output|returns?|is returned)\b[^.;\n]{0,60}$", re.IGNORECASE
+    r"\b(?:(?:of|in) the (?:answer|response|output|results?)|(?:answers?|responses?|outputs?|results?) (?:is|are|has|have|"
+    r"shows?|comes?|begins?))\b[^.;\n]{0,60}$",
+    re.IGNORECASE,
 )
 """What stands behind it is the form of what comes back."""
 _IS_LISTED: Final = re.compile(r"\W*comma[- ]separated\b", re.IGNORECASE)
@@ -250,6 +252,8 @@ def _drawn(argument: Argument, sentence: str) -> str:
     """The words that stand as the values do, with the same sign between them: `columns x rows, e.g. 4x3`."""
     shown = [_BETWEEN.findall(one) for one in shown_texts(argument, sentence) if re.search(r"\d", one)]
     for drawn in _DRAWN.finditer(sentence):
+        if is_example(sentence, drawn.start()):
+            continue
         even = not drawn[1].endswith(" ") or drawn[1].startswith(" ")
         signs = _BETWEEN.findall(drawn[0])
         if even and signs and signs in shown and all(one == signs for one in shown):
@@ -360,16 +364,34 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
             shown = " ".join((text, *passed_texts(argument, calls)))
             yield from _formatted(argument, name, found[0], shown, is_local=_LOCAL_TIME.search(calls) is not None)
         return
-    dates = shown_texts(argument, text) or re.findall(r"(?<=[:,] )\d{4}-\d\d-\d\d(?=\W*$)", text)
-    if dates and not _DAYS.isdisjoint(words_of(f"{argument.name} {text[:_APART]}")):
-        if all(re.fullmatch(r"\d{4}-\d\d-\d\d", one) for one in dates):
-            yield from _formatted(argument, "date", dates[0], text, is_local=False)
-            return
-    if not _IS_LISTED.match(text):  # else what is told may be of some of them
-        yield from _patterned(argument, text)
+    if not (found := [*_shaped(argument, text)]) and not _IS_LISTED.match(text):  # else what is told may be of some
+        found = [*_patterned(argument, text)]
+    yield from found
 
 
-_DAYS: Final = word_set("date day")
+_SHAPES: Final = (
+    ("date", word_set("date day"), r"\d{4}-\d\d-\d\d"),
+    ("date-time", word_set("date time moment timestamp datetime start end at"), r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z"),
+    ("", word_set("time hour clock"), r"(?:[01]\d|2[0-3]):[0-5]\d"),
+    ("", word_set("color colour"), r"#[0-9A-Fa-f]{6}"),
+)
+"""Forms that an example alone shows, where the name or the text says what it is."""
+
+
+def _shaped(argument: Argument, text: str) -> Iterator[Hit]:
+    words = {*map(singular, words_of(f"{argument.name} {text[:_APART]}"))}
+    shown = shown_texts(argument, text) or re.findall(r"(?<=: )[\d#][\w:-]{3,}(?=\W*$)", text)
+    for name, about, shape in _SHAPES:
+        if not shown or words.isdisjoint(about) or not all(re.fullmatch(shape, one) for one in shown):
+            continue
+        if name:
+            yield from _formatted(argument, name, shown[0], text, is_local=False)
+        elif _LENGTHS.isdisjoint(words):
+            told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(shown[0])}"
+            yield Hit("RC303", told, f'add "pattern": "^{shape}$"', argument.path)
+        return
+
+
 _IS_CODE: Final = word_set("query sql statement script command cmd expression")
 """What is written in a language: a pattern of its beginning refuses blanks and small letters."""
 
