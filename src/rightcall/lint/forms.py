@@ -53,8 +53,8 @@ IS_CASE: Final = re.compile(
 _IS_OTHER: Final = re.compile(r"(?:\b(?:or|oder|ou|eller|lub|или)|或者?|または|또는)\s*(?:an? |the )?$", re.IGNORECASE)
 """What stands behind it is one form of several: `TASK_12 or UUID`."""
 _OF_RESULT: Final = re.compile(
-    r"\b(?:(?:of|in) the (?:answer|response|output|results?)|(?:answers?|responses?|outputs?|results?) (?:is|are|has|have|"
-    r"shows?|comes?|begins?))\b[^.;\n]{0,60}$",
+    r"\b(?:(?:of|in) the (?:answer|response|output|results?)|(?:answers?|responses?|outputs?|results?) "
+    r"(?:is|are|has|have|shows?|comes?|begins?))\b[^.;\n]{0,60}$",
     re.IGNORECASE,
 )
 """What stands behind it is the form of what comes back."""
@@ -92,7 +92,9 @@ _FORMATS: Final = (
     ("uuid", re.compile(r"(?<![-_][<{])(?<!same )(?<!whose )\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
-_NUMERALS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty"
+_NUMERALS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty"
+)
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|(?<!whose )\bISBN\b", re.IGNORECASE)),
@@ -159,7 +161,7 @@ _PATTERNS: Final = (
                     re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24[- ]?h(?:our|ours)? (?:notation|format|time|clock)\b", re.IGNORECASE)),
     ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|YYYYMMDD|YYYY-MM(?!-))\b|"
-                    r"(?<![\w:/.-])(?:YYYY|YY|MM?M?|DD?|HH?)(?:[./:-](?:YYYY|YY|MM|DD|SS)){1,2}(?![\w:/-])|"
+                    r"(?<![\w:/.-])(?:YYYY|JJJJ|AAAA|YY|MM?M?|DD?|TT|JJ|HH?)(?:[./:-](?:YYYY|JJJJ|AAAA|YY|MM|DD|TT|SS)){1,2}(?![\w:/-])|"
                     r"(?-i:(?<![\w.-])(?=(?:[^\w\s]?\w){4})(?:N+|X+|#+|A+)(?:[./: -](?:N+|X+|#+|A+)){1,4}(?![\w#-]))|"
                     r"(?-i:\bas [`'\"]?[A-Z]{3,}(?:[.:@][A-Z]{3,}){1,3}\b)", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
@@ -192,7 +194,8 @@ _PATTERNS: Final = (
 
 _SIGNS: Final = {
     "hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#", "comma": ",",
-    "semicolon": ";", "plus": "+", "pipe": "|", "letter x": "x", "x": "x", "point": ".", "full stop": ".", "at sign": "@",
+    "semicolon": ";", "plus": "+", "pipe": "|", "letter x": "x", "x": "x", "point": ".", "full stop": ".",
+    "at sign": "@",
 }  # fmt: skip
 _COUNT = rf"(?:an?|one|{_NUMERALS}|\d{{1,2}})"
 _OF_CASE = r"(?:capital|upper-?case|lower-?case|small|latin|check|running)"
@@ -204,15 +207,16 @@ _COMPOSED: Final = re.compile(
     re.IGNORECASE,
 )
 """One of the parts of `two letters, a hyphen and six digits`"""
-_NOT_ALWAYS: Final = re.compile(r"\b(?:or|if|when|unless|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
+_NOT_ALWAYS: Final = re.compile(
+    r"\b(?:or|if|when|unless|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE
+)
 
 
 _SIGN = rf"(?P<sign>{'|'.join(_SIGNS)}|space|blank)(?:e?s)?(?: sign| character| mark)?"
 _JOINED: Final = tuple(
     re.compile(one.format(_SIGN), re.IGNORECASE)
     for one in (
-        r"\b(?:separated|divided|joined|split|connected|linked|delimited)(?: from each other)? (?:by|with|through) "
-        r"(?:an? |one |the )?{}\b",
+        r"\b(?:separated|divided|joined|split|connected|delimited) (?:by|with|through) (?:an? |one |the )?{}\b",
         r"\b(?:an? |one |the )?{} (?:in (?:between|the middle)|between(?! words)|(?:after|behind) each)\b",
         r"\b(?:then|followed by|plus|and) (?:an? |one |the ){},? (?:and )?(?:then|followed by|and|plus)\b",
     )
@@ -231,7 +235,7 @@ _TEXTUAL: Final = word_set(
 
 
 def _joined(argument: Argument, sentence: str) -> str:
-    """The words that tell a sign between the parts of one value, where the parts are numbers or the examples have it."""
+    """The words that tell a sign between the parts of a value, where the parts are numbers or the examples have it."""
     found = next(filter(None, (one.search(sentence) for one in _JOINED)), None)
     if found is None or argument.kind == "array" or find_packed(argument, sentence):
         return ""
@@ -241,6 +245,7 @@ def _joined(argument: Argument, sentence: str) -> str:
     shown = shown_texts(argument, sentence)
     if any(sign not in one for one in shown) or _NOT_ALWAYS.search(sentence) or is_example(sentence, found.start()):
         return ""
+    measured += found.re is _JOINED[1] and sign not in " ,.-"
     return found[0] if measured > (sign in " ,.") or any(re.search(r"\d", one) for one in shown) else ""
 
 
@@ -371,7 +376,11 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
 
 _SHAPES: Final = (
     ("date", word_set("date day"), r"\d{4}-\d\d-\d\d"),
-    ("date-time", word_set("date time moment timestamp datetime start end at"), r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z"),
+    (
+        "date-time",
+        word_set("date time moment timestamp datetime start end at"),
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z",
+    ),
     ("", word_set("time hour clock"), r"(?:[01]\d|2[0-3]):[0-5]\d"),
     ("", word_set("color colour"), r"#[0-9A-Fa-f]{6}"),
 )
@@ -403,7 +412,12 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     for pattern, told in _PATTERNS:
         found = told.search(text)
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
-            if sized or _OF_RESULT.search(text[: found.start()]) or IS_CASE.search(text[: found.start()]) or _IS_DEFAULT.search(text[: found.start()]):
+            if (
+                sized
+                or _OF_RESULT.search(text[: found.start()])
+                or IS_CASE.search(text[: found.start()])
+                or _IS_DEFAULT.search(text[: found.start()])
+            ):
                 return
             if "Y" in found[0] and any(
                 isinstance(one, str) and one and not re.search(r"\d", one) for one in given_values(argument)

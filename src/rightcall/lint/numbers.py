@@ -42,7 +42,8 @@ _BETWEEN: Final = re.compile(
 _CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
 """What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
 _UPPER: Final = re.compile(
-    rf"(?:(?:\b(?:max(?:imum|\.|imal)?|m[áa]ximo|massimo|höchstens)|最[大多高](?:值|为)?)(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
+    rf"(?:(?:\b(?:max(?:imum|\.|imal)?|m[áa]ximo|massimo|höchstens)|最[大多高](?:值|为)?)"
+    rf"(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
     rf"characters)|"
     rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
     r"\b(?:highest|largest|greatest|longest)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
@@ -55,7 +56,8 @@ _UPPER: Final = re.compile(
     re.IGNORECASE,
 )
 _UPPER_BEHIND: Final = re.compile(
-    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at (?:the )?(?:very )?(?:most|highest|largest|longest)|or fewer|or less|maximum|max|"
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at (?:the )?(?:very )?(?:most|highest|largest|longest)|or fewer|"
+    r"or less|maximum|max|"
     rf"is (?:the )?(?:most|maximum|max|limit|highest|"
     r"largest|longest)(?: (?:you|it|we|that|allowed|possible)\b[^.;,\n]{0,20})?)"
     r"\s*(?:[.,;)]|$))",
@@ -63,7 +65,8 @@ _UPPER_BEHIND: Final = re.compile(
 )
 """`200 characters at most`"""
 _LOWER: Final = re.compile(
-    rf"(?:(?:\b(?:min(?:imum|\.|imal)?|m[íi]nimo|mindestens)|最[小少低](?:值|为)?)(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
+    rf"(?:(?:\b(?:min(?:imum|\.|imal)?|m[íi]nimo|mindestens)|最[小少低](?:值|为)?)"
+    rf"(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
     r"\b(?:shortest|smallest|lowest|least)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
     rf"≥)\s?{_NUMBER}|(?<![\w.,]){_NUMBER}(?=(?: [a-z]+)? at (?:the )?(?:very )?(?:least|lowest|smallest|shortest)\b)",
@@ -90,14 +93,17 @@ _DIGITS: Final = {word: number for number, word in enumerate(_WORDS_TEXT.split()
     word: 10 * number for number, word in enumerate(_TENS_TEXT.split(), 1)
 }
 _ANY_WORD = "|".join(_DIGITS)
+_ONES = "|".join(_WORDS_TEXT.split()[1:10])
 _SPELT: Final = re.compile(
-    rf"\b({_ANY_WORD})(?:[ -](hundred|thousand)|(?<=ty)[ -]({'|'.join(_WORDS_TEXT.split()[1:10])}))?\b(?! (?:of(?! them| these)|for|or|by|at a|is|"
+    rf"\b({_ANY_WORD})(?:[ -](hundred|thousand)|(?<=ty)[ -]({_ONES}))?\b(?! (?:of(?! them| these)|for|or|by|at a|is|"
     rf"more)\b(?! (?:fewer|less|more)\b)|-)",
     re.IGNORECASE,
 )
 """`five hundred`, and not `one of`"""
 _IS_MEANT = r"(?:\s?=\s?|,? (?:is|being|means|meaning|for|stands for|denotes) )"
-_SCALE_WORD: Final = re.compile(rf"\b({_ANY_WORD})(?= (?:being|means|meaning|for|stands for|denotes) [a-z])", re.IGNORECASE)
+_SCALE_WORD: Final = re.compile(
+    rf"\b({_ANY_WORD})(?= (?:being|means|meaning|for|stands for|denotes) [a-z])", re.IGNORECASE
+)
 """`one` in `from one for awful to five for superb`"""
 _SIGNED: Final = re.compile(r"\b(?:(minus)|plus) (?=\d)", re.IGNORECASE)
 _SCALED: Final = re.compile(
@@ -321,7 +327,8 @@ _MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
 _ADVISES: Final = re.compile(
     r"\b(?:(?:lower|higher|larger|smaller|greater|bigger)(?! than -?\d)|typical(?:ly)?|recommended|recommend|"
     r"suggested?|usual(?:ly)?|common|good|best|"
-    r"(?<!at )(?<!very )(?<!is )most(?= [a-z-]+s )|ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
+    r"(?<!at )(?<!very )(?<!is )most(?= [a-z-]+s )|"
+    r"ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
 
@@ -401,7 +408,9 @@ _EARLY = 120
 """Characters from the beginning of a text that are about the list as a whole."""
 
 
-_OF_CASE: Final = re.compile(r"(?:^|[.;(\n]\s*)(?:(?:for|when|with|if) [^.;:,\n]{1,50}: |if [^.;:,\n]{1,50}, )[^.;\n]{0,80}$", re.I)
+_OF_CASE: Final = re.compile(
+    r"(?:^|[.;(\n]\s*)(?:(?:for|when|with|if) [^.;:,\n]{1,50}: |if [^.;:,\n]{1,50}, )[^.;\n]{0,80}$", re.I
+)
 """What stands behind it counts in one case alone: `For sell orders: a share (0 to 1)`."""
 _OF_PAGE: Final = re.compile(
     r"\b(?:pages?|batch(?:es)?|chunks?|blocks?|groups?|portions?|rounds?)"

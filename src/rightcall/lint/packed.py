@@ -20,7 +20,8 @@ _SEPARATED: Final = re.compile(
     rf"(?<!not )(?<!no )\b(?:{_SIGN}|(?P<blank>{_BLANK}))s?[- ](?:{_APART})\b|"
     rf"\b(?:separate[d]?|{_APART}|separate them) (?:by|with|using|through|on) (?:an? |single )?"
     rf"(?:{_SIGN}s?\b|(?P<blanks>{_BLANK})s?\b|[,;|](?=\W|$))|"
-    rf"\b(?:with|put|and) (?:an? |one )?{_SIGN}s?(?: sign| character)? (?:(?:in )?between|after each|behind each)\b|\bCSV (?:list |string )?of\b|\bcomma list\b|"
+    rf"\b(?:with|put|and) (?:an? |one )?{_SIGN}s?(?: sign| character)? "
+    rf"(?:(?:in )?between|after each|behind each)\b|\bCSV (?:list |string )?of\b|\bcomma list\b|"
     rf"\b{_SIGN}s? to separate\b|(?P<lines>\b(?:one|each) {_THING}(?:per|on each|on its own|on a) line\b)|"
     rf"\bno (?:blanks|spaces) (?:after|around) the {_SIGN}s\b",
     re.IGNORECASE,
