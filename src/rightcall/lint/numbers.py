@@ -69,7 +69,7 @@ _LOWER: Final = re.compile(
     rf"(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
     r"\b(?:shortest|smallest|lowest|least)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
-    rf"≥)\s?{_NUMBER}|(?<![\w.,]){_NUMBER}(?=(?: [a-z]+)? at (?:the )?(?:very )?(?:least|lowest|smallest|shortest)\b)",
+    rf"≥)\s?{_NUMBER}|(?<![\w.,]){_NUMBER}(?=(?: [a-z]+)? at (?:the )?(?:very )?(?:lowest|smallest|shortest)\b)",
     re.IGNORECASE,
 )
 _POSITIVE: Final = re.compile(
