@@ -54,16 +54,18 @@ _GIVEN: Final = (
 
 def find_clashes(argument: Argument, tool: ToolView) -> Iterator[Hit]:
     words = words_of(argument.name)
+    united = len(words) > 1 and unit_of(words[-1])
+    words = words[:-1] if united else words
     text = tool.description[:MOST_DESCRIPTION]
     lowered = text.lower()
     if not words or argument not in tool.top or not all(word in lowered for word in words):
         return
-    given = re.compile(_GIVEN.format(spoken_name(argument.name)), re.IGNORECASE)
+    given = re.compile(_GIVEN.format(spoken_name("_".join(words))), re.IGNORECASE)
     own = f"{' '.join(words)} {argument.description}"
     for sentence in re.split(r"(?<=[.;])\s+(?=[A-Z])|\n", text):
         if given.search(sentence) is None:
             continue
-        hit = _clash(argument, own, sentence)
+        hit = _clash(argument, own, re.sub(r"\d+ ?[a-z]+", " ", sentence) if united else sentence)
         if hit is not None:
             yield hit
             return

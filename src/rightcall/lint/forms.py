@@ -16,6 +16,8 @@ from rightcall.lint.alternatives import alternatives_in
 from rightcall.lint.choices import is_example
 from rightcall.lint.definitions import Argument
 from rightcall.lint.findings import Hit, quote_name, quote_text, word_set
+from rightcall.lint.numbers import unit_of
+from rightcall.lint.packed import find_packed
 from rightcall.lint.samples import given_values, passed_texts, shown_dates, shown_texts
 
 
@@ -30,7 +32,7 @@ def is_free(argument: Argument) -> bool:
 _OTHER_FORMS: Final = re.compile(
     r"\b(?:relative|natural language|yesterday|ago\b|unix|epoch|usually|typically|often|generally|normally|"
     r"preferably|recommended|ideally|depending|without an? (?:offset|zone|time ?zone)|all-day|or (?:RFC|ISO)|"
-    r"timestamp or|"
+    r"timestamp or|or (?:its|their|his|her)\b|"
     r"(?:or|and(?! [\w-]+ numbers?\b)) (?:a |an |the |as )?(?:[\w-]+ ){0,2}(?:dates?|times?|timestamps?|"
     r"date-?times?|relative|names?|paths?|ids?|strings?|numbers?|urls?|keys?|slugs?|aliases|objects?|now|today)\b)|"
     r"[`'\")] or [`'\"(\[]|\b(?:or|use) (?:[`'\"]|YYYY)|\bor (?:an? |the )?\[|inequalit|[<>]=?\s?YYYY|"
@@ -48,6 +50,14 @@ IS_CASE: Final = re.compile(
     re.IGNORECASE,
 )
 """What stands behind it counts in one case alone: `For a date: ISO 8601`."""
+_IS_OTHER: Final = re.compile(r"(?:\b(?:or|oder|ou|eller|lub|или)|或者?|または|또는)\s*(?:an? |the )?$", re.IGNORECASE)
+"""What stands behind it is one form of several: `TASK_12 or UUID`."""
+_OF_RESULT: Final = re.compile(
+    r"\b(?:(?:of|in) the (?:answer|response|output|results?)|(?:answers?|responses?|outputs?|results?) "
+    r"(?:is|are|has|have|shows?|comes?|begins?))\b[^.;\n]{0,60}$",
+    re.IGNORECASE,
+)
+"""What stands behind it is the form of what comes back."""
 _IS_LISTED: Final = re.compile(r"\W*comma[- ]separated\b", re.IGNORECASE)
 _LOCAL_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:.]|Z|\s?[+-]\d|\s?UTC)|"
@@ -82,6 +92,9 @@ _FORMATS: Final = (
     ("uuid", re.compile(r"(?<![-_][<{])(?<!same )(?<!whose )\bUUIDs?\b(?! (?:of|for)\b)", re.IGNORECASE)),
     ("ipv4", re.compile(r"\b(?:valid |must be an? )IP(?:v4)?(?: address)?\b|\bIPv4 address\b", re.IGNORECASE)),
 )  # fmt: skip
+_NUMERALS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty"
+)
 _ALONE, _AT_END = r"(?:^|[,;:(]\s?|\b(?:as|of|always|is) )", r"(?=\s*(?:[.,;)]|$))"
 _PATTERNS: Final = (
     ("", re.compile(r"\bsem(?:antic )?ver(?:sion)?\b|\bMAC address\b|\bIBAN\b|(?<!whose )\bISBN\b", re.IGNORECASE)),
@@ -147,9 +160,10 @@ _PATTERNS: Final = (
                     r"(?:followed|and|then|plus)\b",
                     re.IGNORECASE)),
     ("", re.compile(r"\bHH:MM:SS\b|\b24[- ]?h(?:our|ours)? (?:notation|format|time|clock)\b", re.IGNORECASE)),
-    ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|MM/DD/YYYY|DD/MM/YYYY|"
-                    r"DD\.MM\.YYYY|DD-MM-YYYY|YYYYMMDD|YYYY-MM(?!-)|MM-DD-YYYY|"
-                    r"YYYY/MM/DD)\b", re.IGNORECASE)),
+    ("", re.compile(r"\b(?:DD?-?MMM-?YY(?:YY)?|YYMMDD|DDMMYY(?:YY)?|MMDDYY(?:YY)?|YYYYMMDD|YYYY-MM(?!-))\b|"
+                    r"(?<![\w:/.-])(?:YYYY|JJJJ|AAAA|YY|MM?M?|DD?|TT|JJ|HH?)(?:[./:-](?:YYYY|JJJJ|AAAA|YY|MM|DD|TT|SS)){1,2}(?![\w:/-])|"
+                    r"(?-i:(?<![\w.-])(?=(?:[^\w\s]?\w){4})(?:N+|X+|#+|A+)(?:[./: -](?:N+|X+|#+|A+)){1,4}(?![\w#-]))|"
+                    r"(?-i:\bas [`'\"]?[A-Z]{3,}(?:[.:@][A-Z]{3,}){1,3}\b)", re.IGNORECASE)),
     ("", re.compile(r"\b(?:must match|match(?:es|ing)?|follows?) (?:the |this )?(?:regex|regular expression|"
                     r"pattern)\b[^.]{0,20}[`'\":/^]|(?:^|[\s`'\":(/])\^[^\s]{3,80}\$")),
     ("", re.compile(r"\bonly (?:contain |contains |consist of |use |allows? )?(?:lower-?case |upper-?case |"
@@ -161,11 +175,11 @@ _PATTERNS: Final = (
                     r"\b(?:\d{1,3}|eight|sixteen|thirty-two|forty|sixty-four) hex(?:adecimal)? (?:digits|"
                     r"characters)\b|\bhex(?:adecimal)? (?:digits|characters)\b",
                     re.IGNORECASE)),
-    ("", re.compile(r"(?<!to )(?<!least )(?<!most )(?<![-–])\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|two|three|"
-                    r"four|five|six|eight|ten)[- ](?:digit|"
+    ("", re.compile(r"(?<!to )(?<!least )(?<!most )(?<![-–])\b(?:exactly )?(?:[2-9]|1\d|2\d|3\d|40|64|"
+                    rf"{_NUMERALS})[- ](?:digit|"
                     r"character hex|char hex)s?\b|\bexactly \d{1,3} (?:digits|characters)\b|"
-                    r"(?<!to )(?<!least )(?<!most )\b(?:four|five|six|seven|eight|nine|ten|[4-9]|"
-                    r"1\d) digits\b", re.IGNORECASE)),
+                    rf"(?<!to )(?<!least )(?<!most )\b(?!two|three)(?:{_NUMERALS}|[4-9]|"
+                    r"1\d) (?:digits|figures|numerals)\b", re.IGNORECASE)),
     ("", re.compile(r"(?<!rounded to )(?<!rounds to )(?<!up to )(?<!at most )\b(?:exactly |always )?"
                     r"(?:one|two|three|four|six|[1-8]) (?:decimals|decimal (?:places|digits)|fraction(?:al)? digits|"
                     r"digits (?:after|behind) the (?:decimal )?(?:point|comma|dot|separator))\b|"
@@ -178,8 +192,12 @@ _PATTERNS: Final = (
 )  # fmt: skip
 
 
-_SIGNS: Final = {"hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#"}
-_COUNT = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|\d{1,2})"
+_SIGNS: Final = {
+    "hyphen": "-", "dash": "-", "underscore": "_", "slash": "/", "colon": ":", "dot": ".", "hash": "#", "comma": ",",
+    "semicolon": ";", "plus": "+", "pipe": "|", "letter x": "x", "x": "x", "point": ".", "full stop": ".",
+    "at sign": "@",
+}  # fmt: skip
+_COUNT = rf"(?:an?|one|{_NUMERALS}|\d{{1,2}})"
 _OF_CASE = r"(?:capital|upper-?case|lower-?case|small|latin|check|running)"
 _CLASS = rf"(?:(?:{_OF_CASE} )?(?:letters?|digits?|numerals?|characters?)|capitals)"
 _COMPOSED: Final = re.compile(
@@ -189,15 +207,76 @@ _COMPOSED: Final = re.compile(
     re.IGNORECASE,
 )
 """One of the parts of `two letters, a hyphen and six digits`"""
-_NOT_ALWAYS: Final = re.compile(r"\b(?:or|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE)
+_NOT_ALWAYS: Final = re.compile(
+    r"\b(?:or|if|when|unless|contains?|may|can|optional(?:ly)?|usually|typically)\b", re.IGNORECASE
+)
+
+
+_SIGN = rf"(?P<sign>{'|'.join(_SIGNS)}|space|blank)(?:e?s)?(?: sign| character| mark)?"
+_JOINED: Final = tuple(
+    re.compile(one.format(_SIGN), re.IGNORECASE)
+    for one in (
+        r"\b(?:separated|divided|joined|split|connected|delimited) (?:by|with|through) (?:an? |one |the )?{}\b",
+        r"\b(?:an? |one |the )?{} (?:in (?:between|the middle)|between(?! words)|(?:after|behind) each)\b",
+        r"\b(?:then|followed by|plus|and) (?:an? |one |the ){},? (?:and )?(?:then|followed by|and|plus)\b",
+    )
+)
+"""What stands between the parts of one value: `width, then an x, then height`."""
+_MEASURED: Final = word_set(
+    "number digit letter figure numeral degree latitude longitude lat lon lng first last lower upper minimum maximum "
+    "year month day hour minute second week width height length depth pixel pressure amount count hh mm ss page row "
+    "column port code start end from to quarter north south east west integer decimal"
+)
+_TEXTUAL: Final = word_set(
+    "path paths dir directory folder file filename query url uri address text body title name names label message "
+    "notes content filter expression sql search q topic headers"
+)
+"""What has signs in it by nature."""
+
+
+def _joined(argument: Argument, sentence: str) -> str:
+    """The words that tell a sign between the parts of a value, where the parts are numbers or the examples have it."""
+    found = next(filter(None, (one.search(sentence) for one in _JOINED)), None)
+    if found is None or argument.kind == "array" or find_packed(argument, sentence):
+        return ""
+    sign = _SIGNS.get(found["sign"].lower(), " ")
+    around = f"{sentence[: found.start()]} {sentence[found.end() : found.end() + _APART]}"
+    measured = sum(singular(word) in _MEASURED or unit_of(word) != "" for word in {*words_of(around)})
+    shown = shown_texts(argument, sentence)
+    if any(sign not in one for one in shown) or _NOT_ALWAYS.search(sentence) or is_example(sentence, found.start()):
+        return ""
+    measured += found.re is _JOINED[1] and sign not in " ,.-"
+    return found[0] if measured > (sign in " ,.") or any(re.search(r"\d", one) for one in shown) else ""
+
+
+_DRAWN: Final = re.compile(r"(?<![\w:/.<{])[A-Za-z]+( x | ?[×:/+@#] ?)[A-Za-z]+(?:\1[A-Za-z]+)*(?![\w:/.>}])")
+_BETWEEN: Final = re.compile(r"[^\w\s]|(?<=[\d ])x(?=[\d ])")
+
+
+def _drawn(argument: Argument, sentence: str) -> str:
+    """The words that stand as the values do, with the same sign between them: `columns x rows, e.g. 4x3`."""
+    shown = [_BETWEEN.findall(one) for one in shown_texts(argument, sentence) if re.search(r"\d", one)]
+    for drawn in _DRAWN.finditer(sentence):
+        if is_example(sentence, drawn.start()):
+            continue
+        even = not drawn[1].endswith(" ") or drawn[1].startswith(" ")
+        signs = _BETWEEN.findall(drawn[0])
+        if even and signs and signs in shown and all(one == signs for one in shown):
+            return "" if _NOT_ALWAYS.search(sentence) else drawn[0]
+    return ""
 
 
 def _told_in_words(argument: Argument, text: str) -> str:
     """The words that tell how a value is made up of letters, digits and signs, where its examples are made up so."""
-    for sentence in re.split(r"\.\s", text)[:3]:
+    if not _TEXTUAL.isdisjoint(words_of(argument.name)[-1:]):
+        return ""
+    for sentence in re.split(r"(?<!e\.g)\.\s", text)[:3]:
         parts = [*_COMPOSED.finditer(sentence)]
         signs = [_SIGNS.get(one[1].lower(), " ") for one in parts if one[1]]
         classes = [one[0] for one in parts if not one[1]]
+        joined = _joined(argument, sentence)
+        if joined or (joined := _drawn(argument, sentence)):
+            return joined
         if not classes or len(parts) < 2 or _NOT_ALWAYS.search(sentence) or is_example(sentence, parts[0].start()):
             continue
         far = any(two.start() - one.end() > _APART for one, two in pairwise(parts))
@@ -284,12 +363,42 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         own = found[0].lower() in ("uuid", "uuids") or found[0].lower().endswith((" of", " for"))
         if own and "uuid" in map(singular, words_of(argument.name)):
             continue  # the server's own word for an ID, in whatever form
+        if _IS_OTHER.search(text[: found.start()]) or _OF_RESULT.search(text[: found.start()]):
+            return
         if IS_CASE.search(text[: found.start()]) is None and not _DEFAULTS.search(text[: found.start()]):
             shown = " ".join((text, *passed_texts(argument, calls)))
             yield from _formatted(argument, name, found[0], shown, is_local=_LOCAL_TIME.search(calls) is not None)
         return
-    if not _IS_LISTED.match(text):  # else what is told may be of some of them
-        yield from _patterned(argument, text)
+    if not (found := [*_shaped(argument, text)]) and not _IS_LISTED.match(text):  # else what is told may be of some
+        found = [*_patterned(argument, text)]
+    yield from found
+
+
+_SHAPES: Final = (
+    ("date", word_set("date day"), r"\d{4}-\d\d-\d\d"),
+    (
+        "date-time",
+        word_set("date time moment timestamp datetime start end at"),
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z",
+    ),
+    ("", word_set("time hour clock"), r"(?:[01]\d|2[0-3]):[0-5]\d"),
+    ("", word_set("color colour"), r"#[0-9A-Fa-f]{6}"),
+)
+"""Forms that an example alone shows, where the name or the text says what it is."""
+
+
+def _shaped(argument: Argument, text: str) -> Iterator[Hit]:
+    words = {*map(singular, words_of(f"{argument.name} {text[:_APART]}"))}
+    shown = shown_texts(argument, text) or re.findall(r"(?<=: )[\d#][\w:-]{3,}(?=\W*$)", text)
+    for name, about, shape in _SHAPES:
+        if not shown or words.isdisjoint(about) or not all(re.fullmatch(shape, one) for one in shown):
+            continue
+        if name:
+            yield from _formatted(argument, name, shown[0], text, is_local=False)
+        elif _LENGTHS.isdisjoint(words):
+            told = f"only the text gives the form of {quote_name(argument.name)}: {quote_text(shown[0])}"
+            yield Hit("RC303", told, f'add "pattern": "^{shape}$"', argument.path)
+        return
 
 
 _IS_CODE: Final = word_set("query sql statement script command cmd expression")
@@ -303,7 +412,12 @@ def _patterned(argument: Argument, text: str) -> Iterator[Hit]:
     for pattern, told in _PATTERNS:
         found = told.search(text)
         if found is not None and not is_example(text, found.start()) and not _is_vague(found[0]):
-            if sized or IS_CASE.search(text[: found.start()]) or _IS_DEFAULT.search(text[: found.start()]):
+            if (
+                sized
+                or _OF_RESULT.search(text[: found.start()])
+                or IS_CASE.search(text[: found.start()])
+                or _IS_DEFAULT.search(text[: found.start()])
+            ):
                 return
             if "Y" in found[0] and any(
                 isinstance(one, str) and one and not re.search(r"\d", one) for one in given_values(argument)

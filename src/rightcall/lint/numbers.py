@@ -24,13 +24,16 @@ MOST_DESCRIPTION: Final = 8_000
 # ── ranges ──
 
 _NUMBER = r"(?:[$€£]\s?)?(-?\d(?:[\d,_]{0,13}\d)?(?:\.\d{1,6})?)(?![\d^]|\*\*|-\d\d-\d\d)"
+_MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _BETWEEN: Final = re.compile(
-    rf"\bbetween {_NUMBER} (?:and|to) {_NUMBER}|"
+    rf"\b(?:between|entre|zwischen|tra) {_NUMBER} (?:and|to|y|et|e|und) {_NUMBER}|"
     rf"\b(?:from|range:?|range (?:of|is)|values?:?|scale:?|scale of|give|threshold|score|confidence|probability|ratio) "
     rf"{_NUMBER}"
     rf"\s?(?:to|-|–|\.\.)\s?{_NUMBER}|\({_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}(?=[,;)\s])|\[{_NUMBER}(?:,\s?|"
     rf"\s?(?:\.\.|-|–)\s?){_NUMBER}\]|"
     rf"(?<![\w.]){_NUMBER}\s?\.\.\.?\s?{_NUMBER}(?![\w.])|"
+    rf"\b(?:below|under|(?:less|lower|smaller) than) {_NUMBER} (?:and|or|nor) (?:above|over|beyond|{_MORE}) {_NUMBER}"
+    r"(?= (?:is|are|will be) )|"
     rf"\bvalid [a-z]+ are {_NUMBER} (?:to|through|-|–) {_NUMBER}|"
     rf"(?:^|[.;,:]\s){_NUMBER}\s?(?:-|–|to|\.\.)\s?{_NUMBER}"
     r"(?=(?: (?!or\b|for\b|if\b|and\b)[a-z]+){0,2}\s*(?:[.;(]|$|\.\s)|,? so that\b)",
@@ -38,21 +41,23 @@ _BETWEEN: Final = re.compile(
 )
 _CASE: Final = re.compile(r"[^\n:]{0,40}\):\s")
 """What follows a range in brackets that names a case: `short songs (1-3 minutes): 5 MB`."""
-_MORE = r"(?:more|greater|larger|higher|bigger|longer) than"
 _UPPER: Final = re.compile(
-    rf"(?:\bmax(?:imum|\.)?(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
+    rf"(?:(?:\b(?:max(?:imum|\.|imal)?|m[áa]ximo|massimo|höchstens)|最[大多高](?:值|为)?)"
+    rf"(?: value)?(?: allowed)?(?: is| of|:|=)?|\bat most|\bup to|\bno {_MORE}|\bwithin(?= \d+ "
     rf"characters)|"
     rf"(?:\bnot|n't|\bnever) (?:be )?(?:{_MORE}|over|above)|\blimited to|"
     r"\b(?:highest|largest|greatest|longest)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     r"(?<!default )(?<!rate )\b(?:limit|cap|ceiling) is|"
-    r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bless than or equal to|<=|≤)"
+    r"\b(?:cannot|must not|may not|can't|not) exceed|\bnot exceeding|\bno(?:ne|body's|thing)?\b[^.;\d]{0,24} exceed|"
+    r"\bless than or equal to|<=|≤)"
     rf"\s?{_NUMBER}(?!\s?(?:%|x|-|decimal|digit|time))|"
-    rf"\b(?:values?|numbers?|anything) (?:{_MORE}|above|over|beyond) {_NUMBER} (?:is|are) (?:refused|rejected|invalid|"
-    r"not allowed|not accepted|an error)\b",
+    rf"\b(?:{_MORE}|above|over|beyond) {_NUMBER}(?= (?:[a-z]+ )?(?:is|are|will be|gets?) (?:refused|rejected|invalid|"
+    r"not allowed|not accepted|an error|turned (?:down|away))\b)",
     re.IGNORECASE,
 )
 _UPPER_BEHIND: Final = re.compile(
-    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at (?:the )?(?:very )?most|or fewer|or less|maximum|max|"
+    rf"(?<![\w.,-]){_NUMBER}(?=(?: [a-z]+)? (?:at (?:the )?(?:very )?(?:most|highest|largest|longest)|or fewer|"
+    r"or less|maximum|max|"
     rf"is (?:the )?(?:most|maximum|max|limit|highest|"
     r"largest|longest)(?: (?:you|it|we|that|allowed|possible)\b[^.;,\n]{0,20})?)"
     r"\s*(?:[.,;)]|$))",
@@ -60,10 +65,11 @@ _UPPER_BEHIND: Final = re.compile(
 )
 """`200 characters at most`"""
 _LOWER: Final = re.compile(
-    rf"(?:\bmin(?:imum|\.)?(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
+    rf"(?:(?:\b(?:min(?:imum|\.|imal)?|m[íi]nimo|mindestens)|最[小少低](?:值|为)?)"
+    rf"(?: value)?(?: is| of|:|=)?|\bat least|\bnot? (?:less|fewer|shorter|smaller|lower) than|"
     r"\b(?:shortest|smallest|lowest|least)(?: value| number)?(?: allowed| possible)?(?: is)?(?= \d)|"
     rf"\bnot (?:be )?(?:below|under|(?:less|lower|smaller) than)|\bgreater than or equal to|>=|"
-    rf"≥)\s?{_NUMBER}",
+    rf"≥)\s?{_NUMBER}|(?<![\w.,]){_NUMBER}(?=(?: [a-z]+)? at (?:the )?(?:very )?(?:lowest|smallest|shortest)\b)",
     re.IGNORECASE,
 )
 _POSITIVE: Final = re.compile(
@@ -78,18 +84,28 @@ _UNIT_WORD: Final = re.compile(
 )
 
 
-_WORDS_TEXT = "zero one two three four five six seven eight nine ten eleven twelve"
+_WORDS_TEXT = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
 _TENS_TEXT = "ten twenty thirty forty fifty sixty seventy eighty ninety"
 _DIGITS: Final = {word: number for number, word in enumerate(_WORDS_TEXT.split())} | {
     word: 10 * number for number, word in enumerate(_TENS_TEXT.split(), 1)
 }
 _ANY_WORD = "|".join(_DIGITS)
+_ONES = "|".join(_WORDS_TEXT.split()[1:10])
 _SPELT: Final = re.compile(
-    rf"\b({_ANY_WORD})(?:[ -](hundred|thousand))?\b(?! (?:of(?! them| these)|for|or|by|at a|is|"
+    rf"\b({_ANY_WORD})(?:[ -](hundred|thousand)|(?<=ty)[ -]({_ONES}))?\b(?! (?:of(?! them| these)|for|or|by|at a|is|"
     rf"more)\b(?! (?:fewer|less|more)\b)|-)",
     re.IGNORECASE,
 )
 """`five hundred`, and not `one of`"""
+_IS_MEANT = r"(?:\s?=\s?|,? (?:is|being|means|meaning|for|stands for|denotes) )"
+_SCALE_WORD: Final = re.compile(
+    rf"\b({_ANY_WORD})(?= (?:being|means|meaning|for|stands for|denotes) [a-z])", re.IGNORECASE
+)
+"""`one` in `from one for awful to five for superb`"""
+_SIGNED: Final = re.compile(r"\b(?:(minus)|plus) (?=\d)", re.IGNORECASE)
 _SCALED: Final = re.compile(
     r"\b(\d{1,4}) (?:is|being|means) (?:worst|lowest|least|bad|none|off|empty|minimum|poor|easiest|mildest)(?:,|"
     r" and|,? to) "
@@ -101,10 +117,11 @@ _MEANING: Final = re.compile(r"(?<=\d)\s?\((?![^()]*\d)[^()\n]{1,60}\)(?=\s?(?:t
 """`0 (off) to 100 (full)`: what a number means."""
 _SAID: Final = re.compile(rf"(?<=\d)\s?\((?:{_ANY_WORD})\b[^()\n\d]{{0,40}}\)(?=\s?(?:to|and)\b)", re.IGNORECASE)
 _LEGEND: Final = re.compile(
-    r"(?<![\w.])(\d{1,6})\s?=\s?[A-Za-z][\w -]{1,30}?(…|\.\.\.|\.\.|,|;| to| and|[ -]{2,3})\s*"
-    r"(\d{1,6})\s?=\s?(?=[A-Za-z])"
+    rf"(?<![\w.])(\d{{1,6}}){_IS_MEANT}(?!up to|at most)[A-Za-z][\w -]{{1,40}}?"
+    rf"(…|\.\.\.|\.\.|,|;| to| through| up to| and|[ -]{{2,3}})(?: and)?\s*(\d{{1,6}}){_IS_MEANT}(?=[A-Za-z])",
+    re.IGNORECASE,
 )
-_EXPLAINED: Final = re.compile(r"\d\s?=\s?[A-Za-z]")
+_EXPLAINED: Final = re.compile(rf"\d{_IS_MEANT}[A-Za-z]", re.IGNORECASE)
 _IS_INSIDE: Final = re.compile(rf"{_NUMBER}\s?(?:<=|≤)\s?[A-Za-z_]\w{{0,40}}\s?(?:<=|≤)\s?{_NUMBER}")
 
 
@@ -117,7 +134,9 @@ _STANDS_FOR: Final = re.compile(r"(?<![\w.])-?\d{1,3}\s?(?:=|means|for)\s?(?:up 
 def _flat(text: str) -> str:
     """A text in which ranges are written one way: without marks and articles, in digits, and without what a number
     means."""
-    text = _SCALED.sub(r"from \1 to \2", _SPELT.sub(_in_digits, _SAID.sub("", bare(text))))
+    text = _SCALE_WORD.sub(lambda word: str(_DIGITS[word[0].lower()]), _SAID.sub("", bare(text)))
+    text = _SIGNED.sub(lambda sign: "-" if sign[1] else "", _SPELT.sub(_in_digits, text))
+    text = _SCALED.sub(r"from \1 to \2", text)
     text = _STANDS_FOR.sub(" ", _MEANING.sub("", text).replace("up to and including", "up to"))
     text = _SAME_UNIT.sub(r"\1 \3 \4 \2", _IS_INSIDE.sub(r"from \1 to \2", text))
     if len(_EXPLAINED.findall(text)) == 2 and "offset" not in text.lower():
@@ -139,7 +158,7 @@ _LEAST_SPAN, _LEAST_LISTED = 2, 8
 
 def _in_digits(found: re.Match[str]) -> str:
     times = {"hundred": 100, "thousand": 1_000}.get((found[2] or "").lower(), 1)
-    return str(_DIGITS[found[1].lower()] * times)
+    return str(_DIGITS[found[1].lower()] * times + _DIGITS.get((found[3] or "").lower(), 0))
 
 
 _OF_ITEM: Final = re.compile(r"[`'\"]\w{1,40}[`'\"] \(\d+\s?(?:-|–|to)\s?\d+\)")
@@ -308,6 +327,7 @@ _MORE_BEHIND: Final = re.compile(r"\s?(?:,|\bor\b|\band\b|,\s?or\b)\s?\d")
 _ADVISES: Final = re.compile(
     r"\b(?:(?:lower|higher|larger|smaller|greater|bigger)(?! than -?\d)|typical(?:ly)?|recommended|recommend|"
     r"suggested?|usual(?:ly)?|common|good|best|"
+    r"(?<!at )(?<!very )(?<!is )most(?= [a-z-]+s )|"
     r"ideal(?:ly)?|optimal|normally|generally|reasonable|sensible|prefer(?:red)?|try|aim for|start with)\b",
     re.IGNORECASE,
 )
@@ -345,6 +365,7 @@ def _bounds(argument: Argument, text: str, found: re.Match[str]) -> bool:
         (_counts(argument.kind, text, found) or _counts_items(argument, text, found))
         and not _is_scaled(argument, text, found)
         and not _is_of_one_kind(argument, text[: found.start()])
+        and not _OF_CASE.search(_LEFT_OUT.sub(" ", text[max(0, found.start() - _EARLY) : found.start()]))
     )
 
 
@@ -359,8 +380,23 @@ _LENGTH_OF: Final = re.compile(
 )
 
 
+_SUBJECT: Final = re.compile(
+    r"[.;,:]\s(?:the )?([a-z]{3,20}) (?:is|are|has|have|[a-z]{2,12}s)(?: never)?\s?$", re.IGNORECASE
+)
+"""What a bound is told of: `Hour of the end; the window is at most 10 hours long`."""
+_SAYS_VALUE: Final = word_set(
+    "value values number numbers count limit length size maximum minimum range amount total it they this that which "
+    "argument parameter scale default max min cap allowed"
+)
+
+
 def _is_of_one_kind(argument: Argument, before: str) -> bool:
     """Whether a bound is told of one kind of the thing: `the length of the public name must be …`, of a `name`."""
+    subject = _SUBJECT.search(before)
+    if subject is not None and subject[1].lower() not in {*words_of(argument.name), *_SAYS_VALUE}:
+        one = subject[1].lower()
+        known = {*map(singular, words_of(before[: subject.start()]))}
+        return singular(one) not in known or one in map(singular, words_of(argument.name))  # one of several
     found = _LENGTH_OF.search(before[-200:])
     if found is None:
         return False
@@ -372,6 +408,10 @@ _EARLY = 120
 """Characters from the beginning of a text that are about the list as a whole."""
 
 
+_OF_CASE: Final = re.compile(
+    r"(?:^|[.;(\n]\s*)(?:(?:for|when|with|if) [^.;:,\n]{1,50}: |if [^.;:,\n]{1,50}, )[^.;\n]{0,80}$", re.I
+)
+"""What stands behind it counts in one case alone: `For sell orders: a share (0 to 1)`."""
 _OF_PAGE: Final = re.compile(
     r"\b(?:pages?|batch(?:es)?|chunks?|blocks?|groups?|portions?|rounds?)"
     r"(?: of| with| has| have| holds?| contains?)?\s*$",
@@ -595,6 +635,12 @@ _DEGREES: Final = re.compile(r"(?:°|\bdeg(?:rees?)?) ?([CF])\b")
 _WRITTEN: Final = re.compile(r"(?<![A-Za-z])[kMGTmh][WVHP][a-z]{0,2}\b")
 _GLOSS: Final = re.compile(r"(?<=\d) ?\((?:=|~|≈|about |i\.e\. )? ?\d[\d.,]{0,9} ?[a-zA-Z]{1,20}\)")
 """`600000 (10 min)`: the same in another unit."""
+_AMOUNT: Final = re.compile(
+    rf"\b(?:above|below|under|over|most|least|up to|than|exceeds?|after|about|within|of|and|to) "
+    rf"(?:\d[\d.,]{{0,9}}|{_ANY_WORD}) ?[a-z]{{1,14}}\b",
+    re.IGNORECASE,
+)
+"""`at most ten minutes`: how long it may be, not what it is counted in."""
 _LEAST: Final = re.compile(r"\b(?:min(?:imum)?|minimal|least|shortest|lowest|smallest|lower)\b", re.IGNORECASE)
 
 
@@ -605,7 +651,7 @@ def find_unit(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     for units in _UNITS:
         last = "".join(words[-2:]) if {*words[-2:-1]} & _PREFIXES else "".join(words[-1:])
         named = {units[last]} if last in units and (len(last) > 1 or words[1:]) else set[str]()
-        bare = _GLOSS.sub(" ", text)
+        bare = _AMOUNT.sub(" ", _GLOSS.sub(" ", text))
         written = map(str.lower, _WRITTEN.findall(bare))  # `kWh` has two words in it
         spoken = (*words_of(bare), *written, *(f"deg{one.lower()}" for one in _DEGREES.findall(bare)))
         told = {units[word] for word in spoken if word in units and len(word) > 1}

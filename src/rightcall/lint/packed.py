@@ -20,11 +20,18 @@ _SEPARATED: Final = re.compile(
     rf"(?<!not )(?<!no )\b(?:{_SIGN}|(?P<blank>{_BLANK}))s?[- ](?:{_APART})\b|"
     rf"\b(?:separate[d]?|{_APART}|separate them) (?:by|with|using|through|on) (?:an? |single )?"
     rf"(?:{_SIGN}s?\b|(?P<blanks>{_BLANK})s?\b|[,;|](?=\W|$))|"
-    rf"\b(?:with|put) {_SIGN}s? (?:in )?between\b|\bCSV (?:list |string )?of\b|\bcomma list\b|"
+    rf"\b(?:with|put|and) (?:an? |one )?{_SIGN}s?(?: sign| character)? "
+    rf"(?:(?:in )?between|after each|behind each)\b|\bCSV (?:list |string )?of\b|\bcomma list\b|"
     rf"\b{_SIGN}s? to separate\b|(?P<lines>\b(?:one|each) {_THING}(?:per|on each|on its own|on a) line\b)|"
     rf"\bno (?:blanks|spaces) (?:after|around) the {_SIGN}s\b",
     re.IGNORECASE,
 )
+_SHOWN_LIST: Final = re.compile(
+    r"\b(?:e\.?g\.?|for example|for instance|such as|like|examples?)[,:]? (?!\d{1,3}(?:,\d{3})+(?![\w,]))"
+    r"[\w.@/:-]+(?:,[\w.@/:-]+)+(?=[\s).;]|$)",
+    re.IGNORECASE,
+)
+"""A list that only an example shows: `e.g. red,round`."""
 _BEGINS: Final = re.compile(
     rf"\W*(?:{_SIGN}s?[- ](?:separated|delimited) (?:list|string|names|ids|values|tags|keys)\b|"
     rf"(?:list|names|ids|values|tags|keys)\b[^.;(\n]{{0,40}}(?:, | \(| )"
@@ -57,7 +64,7 @@ _ENDS = r"(?=\s*(?:[.,;:)({]|$|\n|with\b|of\b|holding\b|containing\b|whose\b|tha
 _IN_JSON: Final = re.compile(
     rf"^\W*(?:valid )?JSON[- ](?:encoded |formatted |seriali[sz]ed )?{_KIND}\b(?! (?:path|pointer|schema))|"
     r"^\W*JSON with (?:keys|fields|properties|entries)\b|"
-    rf"\b(?:as|in|be|is|into|to) (?:an? |the )?(?:valid |stringified |seriali[sz]ed )?JSON"
+    rf"\b(?:as|in|(?<!may )(?<!can )(?<!could )be|is|into|to) (?:an? |the )?(?:valid |stringified |seriali[sz]ed )?JSON"
     rf"(?:[- ](?:encoded|formatted|seriali[sz]ed))?(?: {_KIND}| format| form| notation)?(?: {_KIND})?{_ENDS}|"
     rf"[.,:–-] (?:valid )?JSON(?:[- ](?:encoded|formatted))?(?: {_KIND})?{_ENDS}|"
     r"^\W*JSON\W*$|\(JSON(?:[- ][\w ]{1,20})?\)|\bJSON[- ]encoded\b|\bstringified (?:JSON|object|array|list|map)\b|"
@@ -117,7 +124,8 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         told_kind = re.search(r"\bJSON (object|array)\b", told, re.IGNORECASE)
         fix = f"make it an `{told_kind[1].lower()}`" if told_kind else "make it an `array` or an `object`"
         return Hit("RC315", f"{name} is JSON as text", fix, argument.path, certain=not meant)
-    found = _SEPARATED.search(told)
+    several = bool(words) and singular(words[-1]) != words[-1] and words[-1] not in _WRITTEN
+    found = _SEPARATED.search(told) or (_SHOWN_LIST.search(told) if several else None)
     if (
         found is None
         or _OF_PARTS.search(told.replace(found[0], " "))
@@ -126,8 +134,7 @@ def find_packed(argument: Argument, text: str) -> Hit | None:
         or words[-1:] in _STATEMENTS
     ):
         return None
-    if found["blank"] or found["blanks"] or found["lines"]:
-        several = bool(words) and singular(words[-1]) != words[-1] and words[-1] not in _WRITTEN
+    if found.re is _SHOWN_LIST or found["blank"] or found["blanks"] or found["lines"]:
         return Hit("RC313", f"{name} is a list as text", "make it an `array`", argument.path) if several else None
     before = words_of(told[: found.start()])
     plural = any(singular(word) != word for word in before[:_NEAR]) and len(before) <= _NEAR + 2

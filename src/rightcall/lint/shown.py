@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from rightcall.catalog.tidy import Schema, as_list, as_schema
+from rightcall.gate.repair.words import singular, words_of
 from rightcall.lint.choices import QUOTED
 from rightcall.lint.definitions import TYPES, Argument, ToolView, effective
 from rightcall.lint.evident import MOST_TEXT
@@ -45,6 +46,7 @@ def find_shown(argument: Argument, text: str) -> Iterator[Hit]:
         one
         for found in _SHOWN.finditer(text)
         if not any(re.search(rf"\b{re.escape(value)}\b", text[: found.start()]) for value in listed)  # of one choice
+        and not _is_of_others(argument, text[: found.start()])
         for one in _values(found, argument.kind, limits)
     ]
     wrong = next((one for one in values if not _fits(one, limits)), None)
@@ -64,6 +66,15 @@ def find_shown(argument: Argument, text: str) -> Iterator[Hit]:
             "make them the same",
             argument.path,
         )
+
+
+_OF_OTHERS: Final = re.compile(r"\b(?:for|by|with|in|on) (?:[\w-]+ ){0,3}([a-z]{2,}s) ?\($")
+
+
+def _is_of_others(argument: Argument, before: str) -> bool:
+    """Whether an example is one of other things, which the text names before it: `for interval series (e.g. ohlcv)`."""
+    found = _OF_OTHERS.search(before)
+    return found is not None and singular(found[1]) not in map(singular, words_of(argument.name))
 
 
 def _values(found: re.Match[str], kind: str, limits: Schema) -> Iterator[Any]:
