@@ -65,8 +65,8 @@ def find_ballast(tool: ToolView, cost: int) -> Iterator[Hit]:
 
 # ── descriptions ──
 
-_LEAST_TEXT = 80
-"""Tokens of a description that is read for idle text."""
+_LEAST_TEXT, _MOST_TEXT = 80, 800
+"""Tokens of a description that is read for idle text, and for what it repeats: RC606 tells of a longer one."""
 _LONGEST = 10_000
 """Characters of a description that are read."""
 _KEY: Final = re.compile(r"[\"']([\w$.-]{1,40})[\"']\s{0,3}:")
@@ -135,6 +135,8 @@ _TALK: Final = re.compile(
     r"rely on)|trust us|(?:friendly|personal|dedicated|24/7|round-the-clock) (?:support|service)|impress\w*|"
     r"(?:money[- ]back|satisfaction) guarantee\w*|at no (?:extra )?cost|without any cost|try it|you will love|"
     r"the right (?:plan|package)|state of the art|"
+    r"thank you|we (?:\w+ )?(?:hope|appreciate)|have a \w+ day|(?:happy|a pleasure|glad) to (?:help|serve)|"
+    r"tell your friends|enjoy (?:your|using)|"
     # about the company
     r"we are hiring|we're hiring|careers|founded (?:in|by)|since (?:18|19|20)\d\d|(?:started|began) in (?:a|18|"
     r"19|20)\w*|family (?:business|owned)|headquarter\w*|our (?:team|"
@@ -200,7 +202,7 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
         history += sum(map(estimate, [block] if whole else told))
     if changes >= _ENTRIES:
         idle["its history"] = history
-    again = _told_again(tool, text)
+    again = _told_again(tool, text) if text == tool.description and estimate(text) <= _MOST_TEXT else 0
     if again >= _LEAST_TOLD:
         idle["what it says twice"] = again
     enough = idle.total() >= _BALLAST or (idle.total() >= _LEAST_TOLD and idle.total() >= _TOLD_SHARE * estimate(text))
