@@ -156,12 +156,12 @@ _TALK: Final = re.compile(
 _FEWEST_SIGNS, _TOKENS_A_SIGN = 2, 45
 """Such expressions that a paragraph needs, and for how many of its tokens one."""
 _ONCE: Final = re.compile(
-    r"\b(?:in|since|until|from|by|of|during) (?:the )?(?:(?:spring|summer|autumn|winter|early|late|[A-Z][a-z]{2,8}) )?"
+    r"\b(?i:in|since|until|from|by|of|during) (?:the )?(?:(?:spring|summer|autumn|winter|early|late|[A-Z][a-z]{2,8}) )?"
     r"(?:(?:1[4-9]|20)\d\d\b|\w+teenth century|war\b|twenties|\w+ties\b)|\b(?:long tradition|years ago|back then)\b"
 )
 _WAS: Final = re.compile(
-    r"\b(?:was|were|had|has (?:been|kept|had)|have (?:been|kept|had)|began|opened|built|bought|became|served|won|kept|grew|"
-    r"met|led|moved|put|took|made|founded|burnt|came|went)\b"
+    r"\b(?:was|were|had|has (?:been|kept|had)|have (?:been|kept|had)|began|opened|built|bought|became|served|won|"
+    r"kept|grew|met|led|moved|put|took|made|founded|burnt|came|went)\b"
 )
 """What a chronicle is known by: a time long ago, and what was then."""
 _IDLE_WORDS: Final = frozenset(map(stem, word_set(
@@ -185,6 +185,7 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
     for start, end in _sample_spans(tool, text):
         idle["a sample of the result"] += estimate(text[start:end])
     changes = history = 0
+    taken = {word for one in tool.top for word in _told(one.name)}
     subject = f"{' '.join(words_of(tool.name))} {_SENTENCES.split(tool.description, 1)[0]}".lower()
     for block in _BLOCKS.split(text):
         signs = {found[0].lower() for found in _TALK.finditer(block)}
@@ -192,7 +193,7 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
         if len(signs) >= _FEWEST_SIGNS and len(signs) * _TOKENS_A_SIGN >= estimate(block):
             idle["talk of the company, its offers or its terms"] += estimate(block)
             continue
-        chronicle = sum(1 for one in _SENTENCES.split(block) if _ONCE.search(one) and _WAS.search(one))
+        chronicle = sum(_tells_of_old(one, taken) for one in _SENTENCES.split(block))
         if chronicle >= _FEWEST_SIGNS and chronicle * _TOKENS_A_SIGN * 2 >= estimate(block):
             idle["background"] += estimate(block)
             continue
@@ -207,6 +208,11 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
         idle["what it says twice"] = again
     enough = idle.total() >= _BALLAST or (idle.total() >= _LEAST_TOLD and idle.total() >= _TOLD_SHARE * estimate(text))
     return idle if enough else Counter()
+
+
+def _tells_of_old(sentence: str, taken: set[str]) -> bool:
+    """Whether a sentence tells what was long ago, and nothing of an argument."""
+    return _ONCE.search(sentence) is not None and _WAS.search(sentence) is not None and not taken & _told(sentence)
 
 
 def _told_again(tool: ToolView, text: str) -> int:

@@ -248,7 +248,9 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
 
 
-_VALUES: Final = re.compile(r"\((?:\d{1,3}|true|false)\)|\b(?:\d{1,3}|true|false)(?: ?[=:] ?| (?:means|is|for) )(?=[a-zA-Z])")
+_VALUES: Final = re.compile(
+    r"\((?:\d{1,3}|true|false)\)|\b(?:\d{1,3}|true|false)(?: ?[=:] ?| (?:means|is|for) )(?=[a-zA-Z])"
+)
 """A value with what it means."""
 
 

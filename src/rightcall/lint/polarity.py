@@ -30,7 +30,10 @@ _TURNS: Final = (
     ),
     (
         "exclude hide omit",
-        "(?:also |even )?(?:include|show|list|return|display|add)|(?:are|is|will be) (?:included|shown|listed|returned)",
+        (
+            "(?:also |even )?(?:include|show|list|return|display|add)|"
+            "(?:are|is|will be) (?:included|shown|listed|returned)"
+        ),
         "exclude|hide|omit",
     ),
     (

@@ -345,7 +345,9 @@ def _required_inside(path: Steps, part: Schema, around: Schema) -> Iterator[Hit]
     needed = part.get("required")
     if isinstance(needed, bool):
         listed = path[-1:] and path[-1] in as_list(around.get("required"))
-        remedy = _IS_LISTED if listed else "list its name in `required` of the object around it" if needed else _IS_OPTIONAL
+        remedy = (
+            _IS_LISTED if listed else "list its name in `required` of the object around it" if needed else _IS_OPTIONAL
+        )
         yield Hit("RC422", f"{_where(path)} has `required: {str(needed).lower()}`", remedy, path)
 
 
