@@ -190,10 +190,10 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
     for block in _BLOCKS.split(text):
         signs = {found[0].lower() for found in _TALK.finditer(block)}
         signs = {sign for sign in signs if sign.rstrip("s") not in subject}  # a tool for trademarks tells of them
-        if len(signs) >= _FEWEST_SIGNS and len(signs) * _TOKENS_A_SIGN >= estimate(block):
+        chronicle = sum(_tells_of_old(one, taken) for one in _SENTENCES.split(block))
+        if len(signs) >= _FEWEST_SIGNS and (len(signs) + chronicle) * _TOKENS_A_SIGN >= estimate(block):
             idle["talk of the company, its offers or its terms"] += estimate(block)
             continue
-        chronicle = sum(_tells_of_old(one, taken) for one in _SENTENCES.split(block))
         if chronicle >= _FEWEST_SIGNS and chronicle * _TOKENS_A_SIGN * 2 >= estimate(block):
             idle["background"] += estimate(block)
             continue
