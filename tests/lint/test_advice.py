@@ -144,10 +144,10 @@ def test_a_value_in_two_spellings_and_a_long_list_are_notes() -> None:
 
 def test_what_is_optional_is_not_to_be_listed_as_required() -> None:
     flagged = {"type": "integer", "description": "How many barges"}
-    assert advice("RC417", tool("tow_barges", count={**flagged, "required": False})) == [
+    assert advice("RC422", tool("tow_barges", count={**flagged, "required": False})) == [
         "remove it: what `required` does not list is optional"
     ]
-    assert advice("RC417", tool("tow_barges", count={**flagged, "required": True})) == [
+    assert advice("RC422", tool("tow_barges", count={**flagged, "required": True})) == [
         "list its name in `required` of the object around it"
     ]
 

@@ -14,7 +14,8 @@ from rightcall.base.text import estimate
 from rightcall.catalog.tidy import as_list
 from rightcall.gate.repair.words import words_of
 from rightcall.lint.definitions import ToolView
-from rightcall.lint.findings import Hit, Steps, join_names
+from rightcall.lint.findings import Hit, Steps, join_names, word_set
+from rightcall.lint.meaning import stem
 from rightcall.lint.schemas import STANDARD_KEYS, walk
 
 _BALLAST, _BALLAST_SHARE = 120, 5
@@ -64,6 +65,8 @@ def find_ballast(tool: ToolView, cost: int) -> Iterator[Hit]:
 
 # ── descriptions ──
 
+_LEAST_TEXT, _MOST_TEXT = 80, 800
+"""Tokens of a description that is read for idle text, and for what it repeats: RC606 tells of a longer one."""
 _LONGEST = 10_000
 """Characters of a description that are read."""
 _KEY: Final = re.compile(r"[\"']([\w$.-]{1,40})[\"']\s{0,3}:")
@@ -132,6 +135,8 @@ _TALK: Final = re.compile(
     r"rely on)|trust us|(?:friendly|personal|dedicated|24/7|round-the-clock) (?:support|service)|impress\w*|"
     r"(?:money[- ]back|satisfaction) guarantee\w*|at no (?:extra )?cost|without any cost|try it|you will love|"
     r"the right (?:plan|package)|state of the art|"
+    r"thank you|we (?:\w+ )?(?:hope|appreciate)|have a \w+ day|(?:happy|a pleasure|glad) to (?:help|serve)|"
+    r"tell your friends|enjoy (?:your|using)|"
     # about the company
     r"we are hiring|we're hiring|careers|founded (?:in|by)|since (?:18|19|20)\d\d|(?:started|began) in (?:a|18|"
     r"19|20)\w*|family (?:business|owned)|headquarter\w*|our (?:team|"
@@ -150,23 +155,47 @@ _TALK: Final = re.compile(
 )
 _FEWEST_SIGNS, _TOKENS_A_SIGN = 2, 45
 """Such expressions that a paragraph needs, and for how many of its tokens one."""
+_ONCE: Final = re.compile(
+    r"\b(?i:in|since|until|from|by|of|during) (?:the )?(?:(?:spring|summer|autumn|winter|early|late|[A-Z][a-z]{2,8}) )?"
+    r"(?:(?:1[4-9]|20)\d\d\b|\w+teenth century|war\b|twenties|\w+ties\b)|\b(?:long tradition|years ago|back then)\b"
+)
+_WAS: Final = re.compile(
+    r"\b(?:was|were|had|has (?:been|kept|had)|have (?:been|kept|had)|began|opened|built|bought|became|served|won|"
+    r"kept|grew|met|led|moved|put|took|made|founded|burnt|came|went)\b"
+)
+"""What a chronicle is known by: a time long ago, and what was then."""
+_IDLE_WORDS: Final = frozenset(map(stem, word_set(
+    "the a an of for to this that it its is are be was in on with and or by as from if which who will you your can not "
+    "no has have at each every when then there so do does all also must may one given give need required get call tool "
+    "parameter argument optional whose what where here want ask user use takes after before short sum means stand "
+    "remember"
+)))  # fmt: skip
+_NO_PROSE: Final = re.compile(r"[{}=\[\]\"`|<>]|^\W*\w+ ?(?:\([^()]{0,40}\))?:")
+_LEAST_TOLD, _TOLD_SHARE = 60, 0.4
+"""Tokens of sentences that say nothing new, and the part of a description that they take, from which on they are
+told."""
 
 
 def measure_idle(tool: ToolView, text: str) -> Counter[str]:
     """The tokens of each kind of text in a description that helps no call; empty where they are few."""
     idle = Counter[str]()
     text = text[:_LONGEST]
-    if estimate(text) < _BALLAST:
+    if estimate(text) < _LEAST_TEXT:
         return idle
     for start, end in _sample_spans(tool, text):
         idle["a sample of the result"] += estimate(text[start:end])
     changes = history = 0
+    taken = {word for one in tool.top for word in _told(one.name)}
     subject = f"{' '.join(words_of(tool.name))} {_SENTENCES.split(tool.description, 1)[0]}".lower()
     for block in _BLOCKS.split(text):
         signs = {found[0].lower() for found in _TALK.finditer(block)}
         signs = {sign for sign in signs if sign.rstrip("s") not in subject}  # a tool for trademarks tells of them
-        if len(signs) >= _FEWEST_SIGNS and len(signs) * _TOKENS_A_SIGN >= estimate(block):
+        chronicle = sum(_tells_of_old(one, taken) for one in _SENTENCES.split(block))
+        if len(signs) >= _FEWEST_SIGNS and (len(signs) + chronicle) * _TOKENS_A_SIGN >= estimate(block):
             idle["talk of the company, its offers or its terms"] += estimate(block)
+            continue
+        if chronicle >= _FEWEST_SIGNS and chronicle * _TOKENS_A_SIGN * 2 >= estimate(block):
+            idle["background"] += estimate(block)
             continue
         whole = _VERSION.match(block) is not None
         told = [one for one in _SENTENCES.split(block) if _VERSION.match(one)]
@@ -174,7 +203,33 @@ def measure_idle(tool: ToolView, text: str) -> Counter[str]:
         history += sum(map(estimate, [block] if whole else told))
     if changes >= _ENTRIES:
         idle["its history"] = history
-    return idle if idle.total() >= _BALLAST else Counter()
+    again = _told_again(tool, text) if text == tool.description and estimate(text) <= _MOST_TEXT else 0
+    if again >= _LEAST_TOLD:
+        idle["what it says twice"] = again
+    enough = idle.total() >= _BALLAST or (idle.total() >= _LEAST_TOLD and idle.total() >= _TOLD_SHARE * estimate(text))
+    return idle if enough else Counter()
+
+
+def _tells_of_old(sentence: str, taken: set[str]) -> bool:
+    """Whether a sentence tells what was long ago, and nothing of an argument."""
+    return _ONCE.search(sentence) is not None and _WAS.search(sentence) is not None and not taken & _told(sentence)
+
+
+def _told_again(tool: ToolView, text: str) -> int:
+    """The tokens of sentences of which the names, the texts of the arguments and what stands before say every word. A
+    list of arguments, an example and a condition with a value of its own are no such sentences."""
+    told = {word for one in tool.arguments for word in _told(f"{one.name} {one.description[:_LONGEST]}")}
+    told |= _told(tool.name)
+    again = 0
+    for sentence in (one for block in _BLOCKS.split(text) for one in _SENTENCES.split(block)):
+        words = _told(sentence)
+        again += estimate(sentence) if len(words) > 1 and words <= told and not _NO_PROSE.search(sentence) else 0
+        told |= words
+    return again
+
+
+def _told(text: str) -> set[str]:
+    return {*map(stem, words_of(text))} - _IDLE_WORDS
 
 
 def _sample_spans(tool: ToolView, text: str) -> Iterator[tuple[int, int]]:

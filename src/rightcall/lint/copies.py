@@ -20,6 +20,7 @@ def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit
     yield from _other_verb(tools)
     yield from _copied_tool(tools)
     yield from _begun_alike(tools)
+    yield from _copied_arguments(tools)
 
 
 def _same_description(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -102,6 +103,30 @@ def _begun_alike(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, H
             named = ACT_OF.get(verb) in acts or any(alike(word, verb) for word in telling(tool.description))
             if undoes and not named and ACT_OF.get(made) not in _UNDOES and tool.description != other.description:
                 yield tool, _told_of_other(tool, other)
+
+
+def _copied_arguments(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
+    """`invoice_id` with the text of the `customer_id` of another tool."""
+    owners: dict[str, set[str]] = {}
+    for tool in tools:
+        for one in tool.top:
+            words = words_of(one.name)
+            if len(words) > 1 and words[-1] in _IDS and one.description:
+                owners.setdefault(one.description, set()).add(singular(words[-2]))
+    for tool in tools:
+        named = {*telling(f"{tool.name} {tool.description[:400]}")}
+        for one in tool.top:
+            words = words_of(one.name)
+            if one.description not in owners or len(words) != 2 or words[-1] not in _IDS:
+                continue
+            told, own = telling(one.description), singular(words[0])
+            others = [word for word in owners[one.description] - {own} if word in told and word not in named]
+            if others and own in named and not any(alike(word, own) for word in told):
+                said = f"{quote_name(one.name)} has the text of a {quote_name('_'.join((others[0], words[-1])))}"
+                yield tool, Hit("RC208", said, "write the text of this argument", one.path)
+
+
+_IDS: Final = word_set("id uuid key slug number no code ref")
 
 
 _SAME_START = 8

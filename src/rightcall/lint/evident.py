@@ -32,7 +32,7 @@ MOST_TEXT: Final = 20_000
 """Characters of a description that are read."""
 _SOUGHT: Final = word_set("query q search term phrase keyword keywords text string input")
 SWITCHES: Final = word_set(
-    "enabled disabled enable disable active on raw force recursive verbose archived fresh dry run confirm overwrite "
+    "enabled disabled enable disable active on raw recursive verbose archived fresh dry run confirm overwrite "
     "bold italic underline"
 )
 _UNITS: Final = word_set(

@@ -243,7 +243,15 @@ def _is_told(argument: Argument, tool: ToolView, texts: dict[Steps, str]) -> boo
     if re.search(rf"\b(?:{re.escape(name)}/\w+|\w+/{re.escape(name)})\b", text):
         return True  # `optional start/end`
     alone = argument.depth == 0 and len(argument.siblings) == 1
+    if alone and argument.kind in ("integer", "number", "boolean") and len(_VALUES.findall(text)) > 1:
+        return True  # `the front door (0) or the back door (1)`
     return (alone and name.lower() in words_of(text)) or (argument.depth == 0 and _is_spoken_of(argument, tool, text))
+
+
+_VALUES: Final = re.compile(
+    r"\((?:\d{1,3}|true|false)\)|\b(?:\d{1,3}|true|false)(?: ?[=:] ?| (?:means|is|for) )(?=[a-zA-Z])"
+)
+"""A value with what it means."""
 
 
 def _speaks_of(name: str, text: str) -> bool:

@@ -34,6 +34,7 @@ FIXED: Final = frozenset(
         "RC406",
         "RC416",
         "RC417",
+        "RC422",
         "RC504",
         "RC506",
         "RC701",
@@ -175,6 +176,8 @@ def _fix_part(part: Part, root: Schema, wanted: frozenset[str], depth: int) -> P
         }
     if "RC417" in wanted:
         _as_json_schema(node)
+    if "RC422" in wanted:
+        _list_required(node)
     if "RC403" in wanted:
         _drop_unknown(node, widen=_may_widen(root) and not any("oneOf" in one for _, one in walk(root, ())))
     if "RC404" in wanted and _is_array(node) and "items" not in node and "prefixItems" not in node:
@@ -227,15 +230,19 @@ def _as_json_schema(node: Schema) -> None:
         if right:
             node["type"] = right
     number_strict_bounds(node)
+    if node.get("nullable") is True and isinstance(node.get("type"), str) and "enum" not in node:
+        node["type"] = [node["type"], "null"]
+        del node["nullable"]
+
+
+def _list_required(node: Schema) -> None:
+    """`required: true` inside an argument becomes its name in the list of the object; what is listed stays so."""
     for name, inner in as_schema(node.get("properties")).items():
         needed = as_schema(inner).get("required")
         if isinstance(needed, bool):
             node["properties"][name] = {key: value for key, value in as_schema(inner).items() if key != "required"}
             if needed and name not in as_list(node.get("required")):
                 node["required"] = [*as_list(node.get("required")), name]
-    if node.get("nullable") is True and isinstance(node.get("type"), str) and "enum" not in node:
-        node["type"] = [node["type"], "null"]
-        del node["nullable"]
 
 
 def _drop_unknown(node: Schema, *, widen: bool) -> None:

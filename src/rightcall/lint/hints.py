@@ -374,7 +374,7 @@ _FOR_GOOD: Final = re.compile(
     r"^\W*(?:\w+ly )?(?:erase|wipe|destroy|purge|delete)s? (?:all|every|everything|the (?:whole|entire))\b|"
     r"^\W*(?:\w+ly )?(?:overwrite|wipe|erase|truncate)s? (?:the|all|any|an?|every|existing|whatever)\b|"
     r"^\W*(?:replace|discard)s? (?:(?:the )?(?:whole|entire|complete|existing|current)|all|every)\b|"
-    r"\b(?:and|then) (?:overwrites|wipes|erases|destroys|purges) (?:the|all|any|every|existing|whatever)\b|"
+    r"(?:\b(?:and|then)|,) (?:overwrites|wipes|erases|destroys|purges) (?:the|all|any|every|existing|whatever)\b|"
     rf"\b(?:existing|current|previous|old|earlier|former|stored)\b[^.\n]{{0,50}}\b(?:is|are|will be|gets?) {_ADVERBS}"
     r"(?:overwritten|replaced|discarded|erased|wiped|dropped|lost)\b|"
     rf"\b(?:is|are|will be|gets?) {_ADVERBS}(?:overwritten|erased|wiped)\b|"

@@ -19,7 +19,7 @@ from rightcall.lint.explained import documented
 from rightcall.lint.findings import Hit, join_names, named_steps, plain, word_set
 from rightcall.lint.readings import prose_of
 from rightcall.lint.schemas import walk
-from rightcall.lint.told import former_names, listed_names, one_word_names, shown_names
+from rightcall.lint.told import flag_names, former_names, listed_names, one_word_names, shown_names
 
 
 def check_list(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]:
@@ -53,6 +53,8 @@ _AS_TYPE = r"(?:an?|strings?|integers?|numbers?|arrays?|lists?|objects?|booleans
 _GIVEN: Final = re.compile(
     rf"\b(?i:set|specify|increase|adjust|raise|lower|pass|give|provide|supply|omit|leave out|fill in)\s+{_EACH}"
     rf"(?!\s+as\s+(?!{_AS_TYPE}))(?!\s+(?:to|into)\s+(?:the\s+)?{_IDENTIFIER})|"
+    rf"\b(?i:set|pass|give)\s+(?:the\s+)?\w+\s+(?:to|for)\s[^.;:\n]{{1,80}}?\s(?:and|or)\s+(?:the\s+)?"
+    rf"({_IDENTIFIER})\s+(?:to|for|if|when)\b|"
     rf"\b(?i:optional|required|mandatory): {_EACH}|"
     rf"\b(?i:arguments?|parameters?|option|param)\s+{_EACH}|\b({_IDENTIFIER})\s+(?i:arguments?|parameters?|param)\b|"
     rf"\b(?i:use)\s+(?:the\s+)?({_IDENTIFIER})(?<!_at)(?<!_on)(?<!_by)(?: (?:and|or) \w+)?"
@@ -136,7 +138,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
         told = [name for name, _ in documented(tool)]
         listed = (
             [name for name in told if name.partition(".")[0].lower() not in own and not _is_heading(name, own_names)]
-            if own & {name.lower() for name in told} or len(told) == 1
+            if own & {name.lower() for name in told} or len(told) == 1 or _is_flat(tool)
             else []
         )
         mentioned = _mentioned(tool.description) + [name for one in tool.top for name in _mentioned(one.description)]
@@ -149,7 +151,7 @@ def _unknown(tools: Sequence[ToolView]) -> Iterator[tuple[ToolView | None, Hit]]
         if not tool.has_operations and not any(map(_is_open, tool.arguments)):
             listed += _of_others(tool, taken, named)
         names = [*listed, *(name for name in unknown if name.lower() not in known and joined(name) not in known)]
-        names += [name for name in shown if name not in names]
+        names += [name for name in (*shown, *flag_names(tool)) if name not in names]
         if names:
             yield tool, Hit(
                 "RC209", f"the text mentions {join_names(names)}, which the schema does not have",
@@ -178,6 +180,11 @@ def _told_results(tool: ToolView) -> list[str]:
 def _is_heading(name: str, own: Sequence[str]) -> bool:
     """`Note:` among arguments in small letters."""
     return name[0].isupper() and not any(one[:1].isupper() for one in own)
+
+
+def _is_flat(tool: ToolView) -> bool:
+    """Whether a tool takes plain values alone, so that a list of arguments can only be of those."""
+    return all(one.kind in ("string", "integer", "number", "boolean") for one in tool.top) and bool(tool.top)
 
 
 def _is_open(argument: Argument) -> bool:

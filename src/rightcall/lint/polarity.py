@@ -29,6 +29,14 @@ _TURNS: Final = (
         "include|show|return|display|list|print|add",
     ),
     (
+        "exclude hide omit",
+        (
+            "(?:also |even )?(?:include|show|list|return|display|add)|"
+            "(?:are|is|will be) (?:included|shown|listed|returned)"
+        ),
+        "exclude|hide|omit",
+    ),
+    (
         "enable activate",
         ("disable|deactivate|turn off|switch off|(?:is|are|will be) (?:disabled|turned off|switched off|deactivated)"),
         "enable|activate|use",
@@ -89,7 +97,7 @@ def find_turned(argument: Argument, text: str) -> str | None:
     for clause in _TRUE.finditer(bare(text[:400])):
         told = _ENDS.split(clause[1])[0]
         found = turned.search(told)
-        if found is None:
+        if found is None or "false" in told.lower():  # `Whether to include (false) or exclude (true)`
             continue
         rest = f"{told[: found.start()]} {told[found.end() :]}"
         own = {singular(word) for word in words[1:]}

@@ -42,7 +42,7 @@ def _claim_of(finding: Finding) -> tuple[Any, ...]:
     return finding.rule, finding.certain, finding.fixable, finding.remedy, text, place
 
 
-_OF_KEYWORDS: Final = ("RC417", "RC5")
+_OF_KEYWORDS: Final = ("RC417", "RC422", "RC5")
 _NAMES: Final = re.compile(r" \((?:`[^`]*`(?:, | and \d+ more)?)+\)")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 

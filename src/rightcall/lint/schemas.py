@@ -50,8 +50,10 @@ def check(tool: ToolView) -> Iterator[Hit]:
     yield from _root(tool, schema)
     yield from _whole(tool, schema)
     yield from _shape(tool, schema)
-    for path, part in walk(schema, tool.schema_path):
+    places = dict(walk(schema, tool.schema_path))
+    for path, part in places.items():
         yield from _part(path, part)
+        yield from _required_inside(path, part, places.get(path[:-2], {}))
     yield from _references(tool, schema)
     for argument in tool.arguments:
         yield from _argument(argument, schema)
@@ -310,10 +312,6 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
                     "use string, number, integer, boolean, array or object",
                     path,
                 )
-    needed = part.get("required")
-    if isinstance(needed, bool):
-        remedy = "list its name in `required` of the object around it" if needed else _IS_OPTIONAL
-        yield Hit("RC417", f"{_where(path)} has `required: {str(needed).lower()}`", remedy, path)
     if part.get("nullable") is True:
         yield Hit(
             "RC417",
@@ -342,6 +340,18 @@ def _foreign(path: Steps, part: Schema) -> Iterator[Hit]:
             yield Hit("RC417", f"{_where(path)} has `{word}`, which is not a keyword of JSON Schema", remedy, path)
 
 
+def _required_inside(path: Steps, part: Schema, around: Schema) -> Iterator[Hit]:
+    """`required` of draft 3, which is true or false and stands in the argument itself."""
+    needed = part.get("required")
+    if isinstance(needed, bool):
+        listed = path[-1:] and path[-1] in as_list(around.get("required"))
+        remedy = (
+            _IS_LISTED if listed else "list its name in `required` of the object around it" if needed else _IS_OPTIONAL
+        )
+        yield Hit("RC422", f"{_where(path)} has `required: {str(needed).lower()}`", remedy, path)
+
+
+_IS_LISTED: Final = "remove it: `required` of the object around it has the name already"
 _IS_OPTIONAL: Final = "remove it: what `required` does not list is optional"
 
 

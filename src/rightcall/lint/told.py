@@ -103,6 +103,19 @@ def listed_names(tool: ToolView) -> list[str]:
     return names
 
 
+_FLAG: Final = re.compile(r"(?:\[|\]|\|)\s?--([a-z][a-z0-9-]{1,30})")
+_COMMAND_LINE: Final = word_set("args argv arguments flag flags options command cmd input prompt line params")
+
+
+def flag_names(tool: ToolView) -> list[str]:
+    """`[--hours N] [--goal "X"]`: what a command line would take, and no argument does."""
+    if any(not _COMMAND_LINE.isdisjoint(words_of(one.name)) for one in tool.arguments):
+        return []
+    own = {joined(one.name) for one in tool.arguments}
+    flags = dict.fromkeys(_FLAG.findall(tool.description[:MOST_TEXT]))
+    return [flag for flag in flags if own.isdisjoint((joined(flag), joined(flag.removeprefix("no-"))))]
+
+
 # ── examples of calls ──
 
 _SHOWS: Final = re.compile(
@@ -190,6 +203,12 @@ _ASKED: Final = re.compile(
     r"\bmatch(?:es|ing)?\s+(?:an?|the|your|the given)\s+(?:search\s+)?(?:query|terms?|keywords?|phrase|pattern)\b",
     re.IGNORECASE,
 )
+_HINT: Final = re.compile(
+    r"\bargument[- ]hint:\s*(?!\W*(?:--|none\b|no\b|n/a))[^\n\]]{1,60}|"
+    r"\b(?:usage|args|arguments):[^\n]{0,40}[<\[][a-zA-Z][\w-]{1,30}[>\]]",
+    re.IGNORECASE,
+)
+"""`[argument-hint: [PR_NUMBER]]`"""
 _FROM_ELSEWHERE: Final = re.compile(
     r"\b(?:current\w*|active|selected|selection|signed|logged|session|config\w*|environment|defaults?|previous\w*|last|"
     r"settings?|connected|own|caller|authenticated|token|random\w*|server|workspace|help|guide|how to|instructions?|"
@@ -206,8 +225,11 @@ def find_missing(tool: ToolView) -> Iterator[Hit]:
     if not takes_none or tool.ruled or _BRANCHES & (schema or {}).keys():
         return
     sentence = re.split(r"\.\s|\n\s*\n", tool.description[:MOST_TEXT].strip())[0][:400]
-    found = _ASKED.search(sentence)
-    if found is not None and not _FROM_ELSEWHERE.search(sentence):
+    found, hinted = _ASKED.search(sentence), _HINT.search(tool.description[:MOST_TEXT])
+    if (found is not None and _FROM_ELSEWHERE.search(sentence)) or flag_names(tool):
+        found = None
+    found = found if flag_names(tool) or hinted is None else hinted
+    if found is not None:
         yield Hit(
             "RC216",
             f"the text tells of a value to be given, and the tool takes none: {quote_text(found[0])}",

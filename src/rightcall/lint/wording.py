@@ -100,8 +100,10 @@ _STOP: Final = word_set(
 
 def check(tool: ToolView) -> Iterator[Hit]:
     yield from _tool_description(tool)
-    yield from _act(tool)
-    yield from _kept(tool)
+    acts = [*_act(tool)]
+    yield from acts or _kept(tool)
+    yield from _ends_after_all(tool)
+    yield from _acts_after_all(tool)
     copied = [*_copied(tool)]
     yield from copied or _second(tool)
     yield from _swapped(tool)
@@ -236,6 +238,8 @@ def _act(tool: ToolView) -> Iterator[Hit]:
     sentence = {act_stem(word) for word in words_of(text.split(".")[0])}
     if named == "read" and words[-1] in _MADE and words[-1] in sentence:
         return  # `get_preview_link` creates what it returns
+    if named == "delete" and not sentence.isdisjoint(_BINS):
+        return  # `Moves a note to the trash`
     if _is_turned(words[0], told) or (
         act and named and act != named and "mark" not in (act, named) and frozenset((act, named)) not in _COMPATIBLE
         and not any(ACT_OF.get(word) == named or word[:4] == own[0][:4] for word in sentence)
@@ -261,6 +265,7 @@ def _as_verb(found: re.Match[str]) -> str:
     return {"on": "enables", "off": "disables"}.get((found[1] or "").lower(), "removes")
 
 
+_BINS: Final = word_set("trash bin recycle wastebasket")
 _TWO_ACTS: Final = word_set("or and")
 _APART: Final = word_set("read send")
 """What reads or sends does not change a thing, whatever it is."""
@@ -309,18 +314,15 @@ def _harmless(tool: ToolView, named: str) -> Iterator[Hit]:
         )
 
 
-_PUTS_ASIDE: Final = word_set("archive archives hide hides deactivate deactivates disable disables")
-
-
 def _put_aside(tool: ToolView, named: str) -> Iterator[Hit]:
     """`delete_note` whose text promises that the note is only put away and comes back."""
-    told, first = tool.description[:MOST_TEXT], words_of(tool.description[:400])[:1]
-    undone = _UNDONE.search(told) if named == "delete" and {*first} & _PUTS_ASIDE else None
+    told = tool.description[:MOST_TEXT]
+    undone = _UNDONE.search(told) if named == "delete" else None
     told = _DOTTED.sub(" ", told)
     if undone is not None and not _REALLY.search(told) and not any(_chooses(one) for one in tool.top):
         yield Hit(
             "RC207",
-            f"the name says {named}, the description {quote_text(first[0])} and {quote_text(undone[0])}",
+            f"the name says {named}, the description {quote_text(undone[0])}",
             "correct the description, or rename the tool",
             tool.at("description"),
         )
@@ -328,17 +330,27 @@ def _put_aside(tool: ToolView, named: str) -> Iterator[Hit]:
 
 _DOTTED: Final = re.compile(r"\b\w{1,40}(?:\.\w{1,40}){1,6}")
 """`note.deleted`: an event."""
-_REALLY: Final = re.compile(r"\b(?:delet|remov|eras|trash|soft|bin\b)", re.IGNORECASE)
-_UNDONE: Final = re.compile(
-    r"\b(?:can|may) (?:(?:always|later|still|easily) )?be (?:undone|reversed|reverted|restored|recovered|brought "
-    r"back)\b|\b(?:is|are) (?:(?:fully|always|easily) )?(?:reversible|recoverable)\b",
+_REALLY: Final = re.compile(
+    r"\b(?:delet|remov|eras|trash|soft|bin\b|destroy|drop|purg|wip(?:e|ing)|discard|clear|tak(?:e|ing)s? \w+ off)",
     re.IGNORECASE,
 )
+_UNDONE: Final = re.compile(
+    r"\b(?:can|may) (?:(?:always|later|still|easily) )?be (?:undone|reversed|reverted|restored|recovered|brought "
+    r"back|\w+ (?:to \w+ )?(?:again|back)\b[^.;\n]{0,20}\b(?:later|any time|anytime|whenever))\b|"
+    r"\b(?:is|are) (?:(?:fully|always|easily) )?(?:reversible|recoverable)\b|"
+    r"\b(?:nothing|no data) (?:is|gets|will be) (?:lost|erased|destroyed)\b|"
+    r"\b(?:stays?|remains?|(?:is|are) (?:kept|left)) (?:where (?:it|they) (?:is|are)|intact|untouched|in place|"
+    r"readable|available)\b",
+    re.IGNORECASE,
+)
+"""A promise that nothing is lost."""
 _FOR_GOOD: Final = re.compile(
     r"\b(?:deleted|erased|destroyed|removed|discarded|wiped|purged|shredded|lost|gone) (?:for good|for ever|forever|"
     r"permanently|irreversibly|irrevocably)\b|"
     r"\b(?:permanently|irreversibly|irrevocably) (?:deleted|erased|destroyed|removed|discarded|wiped|purged|"
-    r"shredded)\b|\b(?:cannot|can't|can never) be (?:undone|restored|recovered|reversed|brought back)\b",
+    r"shredded)\b|\b(?:is|are) (?:erased|destroyed|wiped|purged|shredded) (?:along )?(?:with (?:it|them)|too|"
+    r"as well)\b|"
+    r"\b(?:cannot|can't|can never) be (?:undone|restored|recovered|reversed|brought back)\b",
     re.IGNORECASE,
 )
 _AT_TIMES: Final = re.compile(
@@ -363,6 +375,74 @@ def _kept(tool: ToolView) -> Iterator[Hit]:
                     "make them the same",
                     tool.at("description"),
                 )
+                return
+
+
+_FOR_EVER: Final = re.compile(
+    r"\b(?:permanently|for ?ever|for good|for life|indefinitely|irrevocably)\b", re.IGNORECASE
+)
+_LASTING: Final = word_set(
+    "until till end ends ending expire expires expiry expiration duration lift second minute hour day week month year"
+)
+_MOMENT: Final = re.compile(
+    r"^\W*(?:the )?(?:date|day|moment|time) (?:on|at|after|until|from) which\b[^.]{0,60}\bends\b", re.I
+)
+_ENDS_IT: Final = re.compile(
+    r"\b(?:last (?:day|date|moment)|until (?:when|which)|(?:after|from) which|ends?|expires?|is lifted|again|how long|"
+    r"duration|length|lasts?)\b",
+    re.IGNORECASE,
+)
+
+_FILTERS: Final = re.compile(r"\b(?:only|if|unless|omit\w*|left out|older|newer|before|0|none|null)\b", re.IGNORECASE)
+"""Said of what is chosen, or of an end that may be left out."""
+
+
+def _ends_after_all(tool: ToolView) -> Iterator[Hit]:
+    """`Permanently bars a donor`, beside an argument for the last day of it."""
+    text = tool.description[:MOST_TEXT]
+    ever = _FOR_EVER.search(re.split(r"[.;\n]", text, maxsplit=1)[0])
+    if (
+        ever is None
+        or _UNLESS.search(text)
+        or "delete" in {ACT_OF.get(act_stem(word)) for word in words_of(text[:400])}
+    ):
+        return
+    for one in tool.top:
+        said = one.description[:MOST_TEXT]
+        named = not _LASTING.isdisjoint(map(singular, words_of(one.name))) or _MOMENT.search(said) is not None
+        if named and _ENDS_IT.search(said) and not (_FOR_EVER.search(said) or _FILTERS.search(said)):
+            told = f"the description says {quote_text(ever[0])}, and {quote_name(one.name)} says when it ends"
+            yield Hit("RC207", told, "make them the same", tool.at("description"))
+            return
+
+
+_REHEARSES: Final = re.compile(
+    r"\b(?:preview|dry[- ]run|simulat\w+|draft|rehears\w+|"
+    r"(?:nothing|no \w+) (?:is|are|gets?|will be) (?!returned|shown|found|listed)\w+|"
+    r"(?:only|just|merely) (?:lists?|shows?|checks?|reports?|returns?|previews?|validates?)|"
+    r"(?:makes|does) no(?:t| changes?)\b)",
+    re.IGNORECASE,
+)
+_BY_ITSELF: Final = re.compile(r"\b(?:by default|unless|until you|normally)\b", re.IGNORECASE)
+_REHEARSAL: Final = word_set(
+    "dryrun preview previewonly simulate simulation simulateonly planonly validateonly checkonly whatif testrun"
+)
+_EARNEST: Final = word_set("confirm confirmed apply execute commit really")
+
+
+def _acts_after_all(tool: ToolView) -> Iterator[Hit]:
+    """`Only a preview unless you ask for more`, where `dry_run` is false by default."""
+    for one in tool.top:
+        default, name = one.part.get("default"), joined(one.name)
+        if one.kind != "boolean" or not (
+            (default is False and name in _REHEARSAL) or (default is True and name in _EARNEST)
+        ):
+            continue
+        for sentence in re.split(r"\.\s|[;\n]", tool.description[:MOST_TEXT]):
+            found = _REHEARSES.search(sentence)
+            if found is not None and _BY_ITSELF.search(sentence) and not re.search(r"\b(?:no|not) dry", sentence, re.I):
+                told = f"the description says {quote_text(sentence.strip())}, and {quote_name(one.name)} is"
+                yield Hit("RC207", f"{told} {str(default).lower()} by default", "make them the same", one.path)
                 return
 
 
