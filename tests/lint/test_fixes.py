@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from rightcall.catalog.schema import validator
 from rightcall.catalog.tidy import tidy_arguments
 from rightcall.errors import RightCallError
+from rightcall.hosts.install.edits import apply, read
 from rightcall.lint import Choice, Document, lint, load_rules, read_file, view_tools
 from rightcall.lint.definitions import view_tool
-from rightcall.lint.fixes import FIXED, fix_document, fix_tool, write_fixes
+from rightcall.lint.fixes import FIXED, _differences, fix_document, fix_tool, write_fixes
 
 ALL = Choice(select=("RC",))
 NAMES = ("path", "limit", "tags", "mode")
@@ -165,3 +166,54 @@ def test_lines_and_compact_files_keep_their_layout() -> None:
         write_fixes(document, fix_document(document, findings))
         == one.replace('"array"', '"array","items":{}') + f"\n\n{other}\n"
     )
+
+
+COMMENTED = """[{"name": "book_room", "description": "Books a room of a hotel for the user.",
+  "parameters": {
+    "type": "object",
+    "properties": {
+      // the hotel, see HOTEL-12
+      "hotel_id": {"type":"string","title":"Hotel Id","description":"ID of the hotel"}, // in capitals
+      "guests":   {"type":"integer","maximum":1e2,"title": "Guests"},
+      "nights": {"type": "integer", "exclusiveMinimum": 0, "title": "Nights"} // at least one
+    }, "required": ["gone"] // left over
+  }}]
+"""
+
+
+def test_comments_numbers_and_layout_stay_where_keys_go() -> None:
+    document = read_file("tools.json", COMMENTED)
+    rules = {"RC403", "RC416", "RC504"}
+    found = [finding for finding in lint(document, ALL) if finding.rule in rules]
+    assert {finding.rule for finding in found} == rules
+    assert write_fixes(document, fix_document(document, found)) == (
+        COMMENTED.replace('"title":"Hotel Id",', "")
+        .replace(',"title": "Guests"', "")
+        .replace(', "exclusiveMinimum": 0, "title": "Nights"', ', "minimum": 1')
+        .replace(', "required": ["gone"]', "")
+    )
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), VALUES), st.dictionaries(st.sampled_from("abcd"), VALUES), st.booleans()
+)
+def test_what_differs_is_written_whatever_goes_and_comes(old: dict[str, Any], new: dict[str, Any], wide: bool) -> None:
+    text = json.dumps(old, indent=2 if wide else None)
+    assert json.loads(apply(text, _differences(text, read(text), old, new))) == new
+
+
+def test_the_words_of_gemini_stay() -> None:
+    note = {"type": "STRING", "nullable": True, "description": "Note to the driver"}
+    stops = {"type": "ARRAY", "nullable": True, "description": "Places to stop at"}
+    schema = {"type": "OBJECT", "properties": {"note": note, "stops": stops}, "required": ["note", "stops"]}
+    tool = {"name": "book_taxi", "description": "Books a taxi to the office of the user.", "parameters": schema}
+    fixed = fix_tool(view_tool(tool), FIXED)
+    assert fixed == tool | {"parameters": schema | {"properties": {"note": note, "stops": stops | {"items": {}}}}}
+
+
+def test_a_misspelt_name_in_required_is_left_to_a_person() -> None:
+    schema = {"type": "object", "properties": {"hotel_id": {"type": "string"}}, "required": ["hotelId"]}
+    tool = view_tool({"name": "find_hotel", "description": "Finds a hotel.", "inputSchema": schema})
+    found = [one for one in lint(Document("case", "server", (tool,)), ALL) if one.rule == "RC403"]
+    assert [(one.remedy, one.fixable) for one in found] == [("write `hotel_id`", False)]
+    assert fix_tool(tool, {"RC403"}) == tool.raw

@@ -114,7 +114,7 @@ def run(options: Namespace) -> int:
     select, ignore = _entries(options.select), _entries(options.ignore)
     require_known([*select, *ignore])
     misnamings = _from_audit(options)
-    choice = Choice(select, ignore, frozenset(options.provider), options.notes, misnamings)
+    choice = Choice(select, ignore, frozenset(options.provider), options.notes or options.fail_on == "note", misnamings)
     doing = ["reading the tools"]
 
     def progress(part: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, map_parts, number_strict_bounds
-from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end, node_at, read
+from rightcall.hosts.install.edits import Edit, Node, apply, indent_of, line_end, node_at, read, removals
 from rightcall.lint.definitions import DEEPEST, TYPES, Document, ToolView, effective, follow, view_tool
 from rightcall.lint.explained import documented
 from rightcall.lint.findings import Finding, Steps
@@ -91,8 +91,8 @@ def _fix_once(given: dict[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
         raw["annotations"] = _spelt(raw["annotations"])
     view = view_tool(raw)
     if view.schema is not None:
-        schema = _fix_schema(view.schema, wanted)
-        _put(raw, view.schema_path, schema)
+        own = _get(raw, view.schema_path)
+        _put(raw, view.schema_path, _carried(own, view.schema, _fix_schema(view.schema, wanted)))
     elif "RC401" in wanted and "inputSchema" not in raw and not view.base:
         raw["inputSchema"] = {"type": "object", "properties": {}}
     if "RC212" in wanted:
@@ -103,10 +103,29 @@ def _fix_once(given: dict[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
 
 
 def _put(raw: dict[str, Any], path: Steps, value: Any) -> None:
-    holder: Any = raw
-    for step in path[:-1]:
-        holder = holder[step]
-    holder[path[-1]] = value
+    _get(raw, path[:-1])[path[-1]] = value
+
+
+def _get(raw: dict[str, Any], path: Steps) -> Any:
+    found: Any = raw
+    for step in path:
+        found = found[step]
+    return found
+
+
+def _carried(own: Any, read: Any, fixed: Any) -> Any:
+    """What was corrected in a schema as it was read, in the schema as its author wrote it: Gemini's words stay."""
+    if read == fixed:
+        return own
+    if isinstance(own, dict) and isinstance(read, dict) and isinstance(fixed, dict):
+        mine, before, after = cast("Schema", own), cast("Schema", read), cast("Schema", fixed)
+        kept = {key: value for key, value in mine.items() if key in after or key not in before}
+        return kept | {key: _carried(mine.get(key), before.get(key), value) for key, value in after.items()}
+    if isinstance(own, list) and isinstance(read, list) and isinstance(fixed, list):
+        mine, before, after = cast("list[Any]", own), cast("list[Any]", read), cast("list[Any]", fixed)
+        if len(mine) == len(before) == len(after):
+            return [_carried(one, was, now) for one, was, now in zip(mine, before, after, strict=True)]
+    return cast("Any", fixed)
 
 
 _DECIDING: Final = frozenset(("enum", "const", "default", "examples", "required", "pattern"))
@@ -250,7 +269,8 @@ def _drop_unknown(node: Schema, *, widen: bool) -> None:
     named, known = as_list(node.get("required")), node.get("properties")
     if not widen or not isinstance(known, dict) or not COMPOSED.isdisjoint(node):
         return
-    kept = [name for name in named if not isinstance(name, str) or name in known]
+    near = {_letters(name) for name in cast("dict[str, Any]", known)}
+    kept = [name for name in named if not isinstance(name, str) or _letters(name) in near]  # misspelt: for a person
     if len(kept) == len(named):
         return
     if kept:
@@ -357,20 +377,20 @@ def _write_lines(document: Document, fixes: Iterable[Fix]) -> str:
 
 
 def _differences(text: str, node: Node, old: Any, new: Any) -> list[Edit]:
-    """What must be written anew: the smallest values that differ, and keys that are added at the end."""
-    if not isinstance(old, dict) or not isinstance(new, dict) or node.kind != "object":
-        return [Edit(node.start, node.end, _laid_out(text, node, new))]
+    """What must be written anew: the smallest values that differ, keys that go, and keys that are added at the end."""
+    if isinstance(old, list) and isinstance(new, list) and len(cast("list[Any]", old)) == len(cast("list[Any]", new)):
+        parts = zip(node.children, cast("list[Any]", old), cast("list[Any]", new), strict=True)
+        return [edit for child, one, other in parts if one != other for edit in _differences(text, child, one, other)]
     before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
-    added = list(after)[len(before) :]
-    if list(after)[: len(before)] != list(before) or (added and not before) or len(set(node.keys)) < len(node.keys):
+    whole = not isinstance(old, dict) or not isinstance(new, dict) or len(set(node.keys)) < len(node.keys)
+    if whole or before.keys().isdisjoint(after):
         return [Edit(node.start, node.end, _laid_out(text, node, new))]
-    edits: list[Edit] = []
-    for key, value in before.items():
-        child = node.get(key)
-        if value != after[key] and child is not None:
-            edits += _differences(text, child, value, after[key])
-    if added:
-        last = node.children[-1].end
+    edits = removals(text, node, [at for at, key in enumerate(node.keys) if key not in after])
+    for key, child in zip(node.keys, node.children, strict=True):
+        if key in after and before[key] != after[key]:
+            edits += _differences(text, child, before[key], after[key])
+    if added := [key for key in after if key not in before]:
+        last = max(child.end for key, child in zip(node.keys, node.children, strict=True) if key in after)
         edits.append(Edit(last, last, "".join(_written(text, node, key, after[key]) for key in added)))
     return edits
 

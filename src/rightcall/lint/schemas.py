@@ -284,11 +284,14 @@ def _part(path: Steps, part: Schema) -> Iterator[Hit]:
     apart = COMPOSED.isdisjoint(part) and not _is_beside(path)
     plain = apart and ("properties" in part or kind == "object")
     if unknown and plain:
+        near = {re.sub(r"[\W_]+", "", name).lower(): name for name in as_schema(part.get("properties"))}
+        meant = [near[bare] for name in unknown if (bare := re.sub(r"[\W_]+", "", name).lower()) in near]
         yield Hit(
             "RC403",
             f"`required` names {join_names(unknown)}, which `properties` does not have",
-            "add the argument, or remove it from `required`",
-            path,
+            f"write {join_names(meant)}" if meant else "add the argument, or remove it from `required`",
+            (*path, "required"),
+            fixable=not meant,
         )
     yield from _bounds(path, part)
     yield from _choices(path, part)

@@ -6,7 +6,7 @@ What is added by `with_child` is removed by `without_child` to the last byte, as
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -180,7 +180,7 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
     out, at = "", 0
     for edit in sorted(edits, key=lambda one: one.start):
         out += text[at : edit.start] + edit.insert
-        at = edit.end
+        at = max(at, edit.end)
     return out + text[at:]
 
 
@@ -226,22 +226,30 @@ def without_child(text: str, path: Path, at: int, hollow: str = "") -> str:
     """The text without one child. `hollow` is what stood there while there was none, and does again where this was the
     only one and no more than blanks differ."""
     box = _box(text, path)
-    start, end = _with_blanks_before(text, box.begins(at)), box.children[at].end
-    comma = box.comma_after(at)
-    edits: list[Edit] = []
-    if comma is None:
-        edits = [Edit(box.commas[at - 1], box.commas[at - 1] + 1)] if at > 0 else []
-    elif text[end:comma].strip(" \t"):  # a comment of somebody else
-        edits = [Edit(comma, comma + 1)]
-    else:
-        end = comma + 1
-        if at == 0 and "\n" not in text[start:end] and text[end : end + 1] == " ":
-            end += 1
-    since = box.commas[at - 1] + 1 if at > 0 else box.start + 1
-    if _ends_in_comment(text[since:start]) and not text[end:].lstrip(" \t\r").startswith("\n"):
-        start = text.index("\n", start) + 1  # else what comes behind the child would be part of the comment
-    done = apply(text, [*edits, Edit(start, end)])
+    done = apply(text, removals(text, box, [at]))
     return _emptied(done, path, hollow) if len(box.children) == 1 else done
+
+
+def removals(text: str, box: Node, gone: Collection[int]) -> list[Edit]:
+    """What takes some children out of an object or array. Comments stay."""
+    edits: list[Edit] = []
+    kept = [at for at in range(len(box.children)) if at not in gone]
+    for at in gone:
+        start, end = _with_blanks_before(text, box.begins(at)), box.children[at].end
+        comma = box.comma_after(at)
+        if comma is None:
+            edits += [Edit(box.commas[kept[-1]], box.commas[kept[-1]] + 1)] if kept else []
+        elif text[end:comma].strip(" \t"):  # a comment of somebody else
+            edits.append(Edit(comma, comma + 1))
+        else:
+            end = comma + 1
+            if at == 0 and "\n" not in text[start:end] and text[end : end + 1] == " ":
+                end += 1
+        since = box.commas[at - 1] + 1 if at > 0 else box.start + 1
+        if _ends_in_comment(text[since:start]) and not text[end:].lstrip(" \t\r").startswith("\n"):
+            start = text.index("\n", start) + 1  # else what comes behind the child would be part of the comment
+        edits.append(Edit(start, end))
+    return edits
 
 
 def hollow_of(text: str, path: Path) -> str | None:
