@@ -180,7 +180,7 @@ _FILLERS: Final = word_set(
 _FORMAL: Final = word_set("query statement expression script program formula")
 _RUNS: Final = word_set("run execute exec evaluate eval query")
 _LANGUAGE: Final = re.compile(
-    r"\b\w{0,12}(?:ql|sql)\b|\b(?:syntax|languages?|lucene|elastic\w*|kusto|splunk|spl|cypher|datalog|regex\w*|"
+    r"(?<![A-Za-z])[A-Za-z_]{0,12}QL(?![A-Za-z])|\b\w{0,12}(?:ql|sql)\b|\b(?:syntax|languages?|lucene|elastic\w*|kusto|splunk|spl|cypher|datalog|regex\w*|"
     r"regular expressions?|grammar|dialect|javascript|typescript|python|bash|shell|powershell|ruby|lua|perl|"
     r"groovy|gremlin|mongo\w*|mdx|dax|jmespath|jq|jsonpath|xpath|xquery|odata|solr|rego|cel|latex|excel|"
     r"spreadsheet|natural|plain english|free[- ]text|full[- ]text|keywords?|search terms?|postgres\w*|sqlite|"

@@ -127,7 +127,9 @@ _OF_MEANING: Final = ("mean the same", "do nearly the same", "do the same by the
 
 
 _CLAUSE: Final = re.compile(r"[.;](?:\s|$)")
-_UNLIKE: Final = re.compile(r"\b(?:without|only|but not|rather than|instead of|unlike)\b", re.IGNORECASE)
+_UNLIKE: Final = re.compile(
+    r"\b(?:without|only|but not|not just|rather than|instead of|unlike)\b|\(not? ", re.IGNORECASE
+)
 
 
 def _tells_apart(one: ToolView, other: ToolView, why: str) -> bool:

@@ -340,6 +340,8 @@ _ZONE_BESIDE: Final = word_set("timezone tz timezoneid")
 _LANGUAGES: Final = word_set("lang language locale hl")
 _COSTLY: Final = re.compile(r"\bsem(?:antic )?ver|\*(?: \*){3}", re.IGNORECASE)
 """What everybody knows, and whose pattern is long: versions, cron expressions."""
+_OTHER_ID: Final = re.compile(r"['\"`](?![0-9a-f]{1,8}-|[0-9a-f]{8})[A-Za-z][\w.-]{2,60}['\"`]")
+"""An example of an ID that is no UUID: `"ord-1234-…"`."""
 _IS_JSON: Final = re.compile(r"\W*(?:an? |the )?(?:JSON[- ]encoded|stringified)\b", re.IGNORECASE)
 """What follows is said of parts of the value."""
 
@@ -360,6 +362,8 @@ def find_form(argument: Argument, text: str, calls: str = "") -> Iterator[Hit]:
         found = pattern.search(text)
         if found is None or (is_example(text, found.start()) and "YYYY" not in found[0]):
             continue
+        if name == "uuid" and _OTHER_ID.search(text):
+            return
         own = found[0].lower() in ("uuid", "uuids") or found[0].lower().endswith((" of", " for"))
         if own and "uuid" in map(singular, words_of(argument.name)):
             continue  # the server's own word for an ID, in whatever form

@@ -196,7 +196,8 @@ def _shared(texts: Iterable[tuple[str, str, Collection[str]]]) -> Iterator[tuple
     for whose, text, own in texts:
         for piece in dict.fromkeys(re.split(r"\n+|(?<=[.!?])\s+", text)):
             told = _OF_ARGUMENT.match(piece)
-            if len(piece) >= _SHORTEST_PIECE and (told is None or told[1] not in own):
+            own_limit = _LIMITS.search(piece) is not None
+            if len(piece) >= _SHORTEST_PIECE and (told is None or told[1] not in own) and not own_limit:
                 users.setdefault(piece.strip(), {})[whose] = None
     shared: dict[tuple[str, ...], list[str]] = {}
     for piece, those in users.items():
@@ -209,6 +210,10 @@ def _shared(texts: Iterable[tuple[str, str, Collection[str]]]) -> Iterator[tuple
 
 
 _SHORTEST_PIECE: Final = 24
+_LIMITS: Final = re.compile(
+    r"\b(?:max(?:imum)?|min(?:imum)?|at most|at least|up to|limited to)\b[^.]{0,60}\d", re.IGNORECASE
+)
+"""A bound belongs to its argument, however many have it."""
 _OF_ARGUMENT: Final = re.compile(r"\W*(\w+)[^\n:]{0,40}:")
 """`region (optional): …`"""
 

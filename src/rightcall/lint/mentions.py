@@ -84,7 +84,8 @@ _PASSED_AS: Final = re.compile(
 """`Pass next_cursor as page_token`: the one is a value, the other an argument."""
 _SET: Final = re.compile(
     r"\b[Ss]et(?:ting)? (?:the )?[`'\"]?(?!(?:it|this|that|them|one|value|flag|option|parameter|argument|field|"
-    r"both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
+    r"property|setting|switch|both)\b)([a-z]\w{1,40})[`'\"]? to [`'\"]?(?:true|false)\b|"
+    r"[`'\"]([a-z]\w{1,40})\s?=\s?(?:true|false)[`'\"]|"
     r"\b[Ss]et ([a-z]\w{1,40})=(?:true|false)\b|"
     r"\b(?:[Ll]eave|[Kk]eep|[Ww]ith) (?:the )?[`'\"]([a-z]\w{1,40})[`'\"] (?:set )?(?:to|at) [`'\"]?(?:true|false)\b"
 )

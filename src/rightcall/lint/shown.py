@@ -123,6 +123,12 @@ _IS_CALL: Final = re.compile(
 _TO_JSON: Final = (("'", '"'), ("True", "true"), ("False", "false"), ("None", "null"))
 
 
+def _is_item(value: Any, schema: Schema) -> bool:
+    """Whether an object may be one of a list inside, of which any object may be an item."""
+    lists = [as_schema(as_schema(one).get("items")) for one in as_schema(schema.get("properties")).values()]
+    return isinstance(value, dict) and any(one.get("type") == "object" and "properties" not in one for one in lists)
+
+
 def find_shown_parts(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]:
     """The first object or list in the text of an argument that its schema refuses: `[{"item": "egg"}]`, where an item
     has a `name`."""
@@ -133,7 +139,7 @@ def find_shown_parts(argument: Argument, text: str, tool: ToolView) -> Iterator[
         if not _is_of_kind(value, argument, root) or _NOT_ITS_OWN.search(before):
             continue
         whole = isinstance(value, dict) and value.keys() <= {*argument.siblings}
-        wrong = "" if whole else _wrong_part(value, argument.schema, root)
+        wrong = "" if whole or _is_item(value, argument.schema) else _wrong_part(value, argument.schema, root)
         if wrong:
             yield Hit(
                 "RC406",
