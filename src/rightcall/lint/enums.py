@@ -374,7 +374,7 @@ _OF_PLACES: Final = re.compile(r"\W*(?:[\w-]+ ){0,2}(?:paths?|urls?|links?) (?:t
 """`Paths to files: images, audio or PDFs`: what lies there, and no value."""
 
 
-_OF_ARGUMENT: Final = word_set("optional required mandatory nullable")
+_STATES: Final = word_set("optional required mandatory nullable")
 _TYPES: Final = word_set("str string int integer float number bool boolean list array dict object any none null json")
 
 
@@ -390,7 +390,7 @@ def find_choices(argument: Argument, text: str, tool: ToolView) -> Iterator[Hit]
         len(values) < 2
         or "not" in lowered
         or len(lowered & _OF_ADDRESS) > 2
-        or not (lowered.isdisjoint(_OF_ARGUMENT) or lowered.isdisjoint(_TYPES))  # `tags (list, optional): …`
+        or not (lowered.isdisjoint(_STATES) or lowered.isdisjoint(_TYPES))  # `tags (list, optional): …`
         or lowered <= {name.lower() for name in argument.siblings}
     ):
         return
