@@ -11,6 +11,7 @@ import pydantic
 import pytest
 
 from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.functions import from_python
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 from support.every import every
@@ -239,6 +240,86 @@ def test_objects_that_carry_a_name_and_a_schema_are_tools() -> None:
     assert tool_of(Theirs()).accepts({"guests": 1})
     assert tool_of(Protocol()).description == ""
     assert not tool_of(Protocol()).accepts({"n": "x"})
+
+
+@dataclass
+class Tree:
+    name: str
+    children: "list[Tree]"
+
+
+class Worth(pydantic.BaseModel):
+    cents: int
+
+
+class Parcel(pydantic.BaseModel):
+    """Something to send."""
+
+    insured: Worth
+    postage: Worth | None = None
+
+
+def test_no_reference_of_a_hint_needs_definitions_inside_an_argument() -> None:
+    def send(at: Place, sizes: list[Size], tree: Tree, parcel: Annotated[Parcel, "What to send."]) -> None: ...
+
+    schema = from_python(send)["parameters"]
+    size = {
+        "title": "Size",
+        "type": "object",
+        "properties": {"width": {"type": "integer"}, "height": {"type": "integer", "default": 1}},
+        "required": ["width"],
+    }
+    assert schema["properties"]["sizes"] == {"type": "array", "items": size}
+    assert schema["properties"]["at"]["properties"].keys() == {"lat", "lon", "name"}
+    assert schema["properties"]["tree"] == {"$ref": "#/$defs/Tree"}
+    assert schema["properties"]["parcel"]["description"] == "What to send."
+    assert schema["properties"]["parcel"]["properties"]["insured"] == {"$ref": "#/$defs/Worth"}
+    assert schema["$defs"].keys() == {"Tree", "Worth"}
+    assert "$id" not in str(schema)
+    right = {
+        "at": {"lat": 1.0, "lon": 2.0},
+        "sizes": [{"width": 1}],
+        "tree": {"name": "a", "children": [{"name": "b", "children": []}]},
+        "parcel": {"insured": {"cents": 100}},
+    }
+    accepts = tool_of(send).accepts
+    assert accepts(right)
+    for wrong in (
+        {"at": {"lat": 1.0}},
+        {"sizes": [{"width": "wide"}]},
+        {"tree": {"name": "a", "children": [{"name": "b"}]}},
+        {"parcel": {"insured": {}}},
+    ):
+        assert not accepts(right | wrong)
+
+
+def test_an_argument_keeps_its_own_description_and_that_of_its_class() -> None:
+    class Door(msgspec.Struct):
+        """A door of the hotel."""
+
+        number: int
+
+    def enter(door: Annotated[Door, "Where to enter."], leave: Door) -> None: ...
+
+    properties = from_python(enter)["parameters"]["properties"]
+    assert properties["door"]["description"] == "Where to enter.\nA door of the hotel."
+    assert properties["leave"]["description"] == "A door of the hotel."
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$defs": {}, "properties": {"a": {"$ref": "#/$defs/Absent"}}},
+        {"$defs": {"A": {"type": "object"}}, "properties": {"a": {"$ref": "#/$defs/A", "minProperties": 1}}},
+    ],
+)
+def test_a_reference_that_nothing_can_be_put_in_place_of_stays(schema: dict[str, Any]) -> None:
+    class Strange:
+        @staticmethod
+        def model_json_schema() -> dict[str, Any]:
+            return schema
+
+    assert {"$id": "hint"} | from_python(Strange)["parameters"] == {"$id": "hint"} | schema
 
 
 def test_a_class_that_is_no_model_is_refused() -> None:

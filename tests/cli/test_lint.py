@@ -188,6 +188,71 @@ def test_a_module_is_imported_only_by_name(run: Runner, tmp_path: Path, monkeypa
     assert "importing it failed" in run("lint", "--module", "lint_missing").err
 
 
+def test_a_module_that_ends_the_program_while_it_is_imported_is_an_error(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lint_ending.py").write_text("import sys\n\ndef main() -> int:\n    return 0\n\nsys.exit(main())\n")
+    monkeypatch.chdir(tmp_path)
+    for source in ("lint_ending", "lint_ending:main"):
+        done = run("lint", "--module", source)
+        assert (done.code, done.out) == (2, "")
+        assert "the module ended the program with sys.exit(0)" in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("kind", ["--json", "--sarif"])
+@pytest.mark.parametrize("part", ["", ":get_room"])
+def test_what_a_module_prints_while_it_is_imported_is_not_in_the_output(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, part: str
+) -> None:
+    name = f"lint_talking_{kind.strip('-')}_{len(part)}"
+    (tmp_path / f"{name}.py").write_text('print("loading")\ndef get_room() -> str:\n    """Returns one room."""\n')
+    monkeypatch.chdir(tmp_path)
+    done = run("lint", "--module", name + part, kind)
+    assert (json.loads(done.out) == done.json, "loading" in done.err) == (True, True)
+
+
+def test_of_a_module_with_a_list_of_tools_only_that_list_is_checked(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lint_listing.py").write_text(
+        'def get_room() -> str:\n    """Returns one room."""\n\ndef helper(x): ...\n\nTOOLS = [get_room]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run("lint", "--module", "lint_listing", "--json").json["documents"][0]["tools"] == 1
+
+
+def test_the_classes_of_a_functions_arguments_are_found(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lint_parcels.py").write_text(
+        """\
+from dataclasses import dataclass
+from typing import TypedDict
+
+@dataclass
+class Address:
+    street: str
+    city: str
+
+class Box(TypedDict):
+    width_cm: float
+
+def send_parcel(address: Address, boxes: list[Box], weight_kg: float, sender: Address | None = None) -> str:
+    \"\"\"Sends a parcel to an address.
+
+    Args:
+        address: Where the parcel goes
+        boxes: What it is packed in
+        weight_kg: All boxes together
+        sender: Who gets it back if nobody is there
+    \"\"\"
+"""
+    )
+    monkeypatch.chdir(tmp_path)
+    done = run("lint", "--module", "lint_parcels", "--json")
+    assert done.json["documents"][0]["findings"] == []
+
+
 def test_of_a_declared_function_the_name_and_the_description_count_that_models_read(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,8 @@ import enum
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from inspect import cleandoc
 from itertools import takewhile
 from textwrap import dedent
@@ -15,7 +16,17 @@ from typing import Any, get_type_hints, is_typeddict
 from msgspec import Struct, ValidationError, convert
 
 from rightcall.base.text import fault_text, message_of
-from rightcall.catalog.tidy import Schema, jsonable, model_schema, schema_of
+from rightcall.catalog.tidy import (
+    Part,
+    Schema,
+    as_schema,
+    jsonable,
+    map_parts,
+    model_schema,
+    parts,
+    ref_name,
+    schema_of,
+)
 from rightcall.errors import ToolError
 
 # ── docstrings ──
@@ -126,14 +137,14 @@ def _from_class(cls: Any) -> dict[str, Any]:
     doc, notes = read_docstring(None if _generated(cls) else cls.__doc__)
     definition: dict[str, Any] = {"name": cls.__name__, "description": doc}
     if hasattr(cls, "model_json_schema"):
-        return definition | {"parameters": model_schema(cls)}
+        return definition | {"parameters": _unfolded(model_schema(cls))}
     if dataclasses.is_dataclass(cls):
         return definition | {"parameters": _from_fields(cls, _dataclass_defaults(cls), notes)}
     if is_typeddict(cls):
         optional = dict.fromkeys(cls.__optional_keys__, inspect.Parameter.empty)
         return definition | {"parameters": _from_fields(cls, optional, notes)}
     if hasattr(cls, "__struct_fields__"):
-        return definition | {"parameters": schema_of(cls)}
+        return definition | {"parameters": _unfolded(schema_of(cls))}
     raise ToolError(
         f"the class {cls.__name__} is not a model: pass a pydantic model, msgspec Struct, dataclass or TypedDict, "
         "or one of its methods"
@@ -160,7 +171,8 @@ def _from_fields(cls: Any, defaults: Mapping[str, Any], notes: Mapping[str, str]
     hints = _hints(cls)
     names = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else hints
     properties = {name: _parameter(hints.get(name, Any), defaults.get(name, ...), notes.get(name)) for name in names}
-    return {"type": "object", "properties": properties, "required": [name for name in names if name not in defaults]}
+    required = [name for name in names if name not in defaults]
+    return _unfolded({"type": "object", "properties": properties, "required": required})
 
 
 def _from_object(thing: Any) -> dict[str, Any] | None:
@@ -171,7 +183,7 @@ def _from_object(thing: Any) -> dict[str, Any] | None:
     for attribute in _SCHEMA_ATTRIBUTES:
         schema = getattr(thing, attribute, None)
         if hasattr(schema, "model_json_schema"):
-            schema = model_schema(schema)
+            schema = _unfolded(model_schema(schema))
         if isinstance(schema, dict):
             description = getattr(thing, "description", None)
             return {"name": name, "description": description or "", "parameters": schema}
@@ -207,7 +219,7 @@ def _from_signature(signature: inspect.Signature, hints: Mapping[str, Any], note
         schema["properties"][name] = _parameter(hint, ... if required else parameter.default, notes.get(name))
         if required:
             schema["required"].append(name)
-    return schema
+    return _unfolded(schema)
 
 
 def _parameter(hint: Any, default: Any, note: str | None) -> Schema:
@@ -236,6 +248,64 @@ def _hints(thing: Any) -> dict[str, Any]:
         return get_type_hints(thing, include_extras=True)
     except Exception:  # noqa: BLE001 - a hint is any expression of the user's; one that fails says nothing
         return {}
+
+
+# ── definitions ──
+# The schema of a hint has its own `$defs`. Providers look only at those of the root, and Ollama follows no reference.
+
+_BESIDE = frozenset(("$ref", "title", "description", "default", "examples", "deprecated"))
+"""What may stand beside a reference whose schema is put in its place."""
+
+
+def _unfolded(schema: Schema) -> Schema:
+    """What is referred to once in its place; what circles or is referred to more often in `$defs` of the root."""
+    from rightcall.catalog.schema import localise  # late: most functions have no such hint
+
+    if not any("$defs" in part for part in _inside(schema)):
+        return schema
+    try:
+        flat = localise(schema)
+    except ToolError:  # a model with references of its own that lead nowhere: whoever reads the schema says so
+        return schema
+    defs = as_schema(flat.pop("$defs", None))
+    uses = _uses(flat, defs)
+
+    def place(part: Part) -> Part:
+        if not isinstance(part, dict):
+            return part
+        mine = map_parts(part, lambda _keyword, inner, _key: place(inner))
+        name = ref_name(mine.get("$ref", ""))
+        if uses[name] != 1:  # 0 where there is no reference
+            return mine
+        target = as_schema(place(defs[name]))
+        texts = [one["description"] for one in (mine, target) if isinstance(one.get("description"), str)]
+        said = {"description": "\n".join(texts)} if texts else {}
+        return {**target, **{key: value for key, value in mine.items() if key != "$ref"}, **said}
+
+    whole = as_schema(place(flat))
+    shared = {name: place(part) for name, part in defs.items() if uses[name] > 1}
+    return whole | {"$defs": shared} if shared else whole
+
+
+def _uses(flat: Schema, defs: Schema) -> Counter[str]:
+    """How often each definition is referred to; one that cannot be put in place counts as more than once."""
+    uses: Counter[str] = Counter()
+    todo = [flat]
+    while todo:
+        for part in _inside(todo.pop()):
+            if "$ref" in part:
+                name = ref_name(part["$ref"])
+                todo += [] if uses[name] else [defs[name]]
+                uses[name] += 1 if part.keys() <= _BESIDE else 2
+    return uses
+
+
+def _inside(part: Part) -> Iterator[Schema]:
+    """Every schema in a schema, itself first."""
+    if isinstance(part, dict):
+        yield part
+        for _, _, inner in parts(part):
+            yield from _inside(inner)
 
 
 # ── convert ──

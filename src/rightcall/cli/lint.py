@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from importlib import import_module
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +16,7 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
     SHARED,
     InputError,
+    import_from_here,
     json_option,
     load_tools,
     look_into,
@@ -63,7 +63,7 @@ def arguments(parser: ArgumentParser) -> None:
     source("--pack", action="append", default=[], metavar="NAME", help="Check this rule pack; repeatable")
     source(
         "--module", action="append", default=[], metavar="MODULE[:NAME]",
-        help="Import this Python module and check its functions; repeatable",
+        help="Import this Python module and check its functions, or only its list TOOLS if it has one; repeatable",
     )  # fmt: skip
     source(
         "--server", action="append", default=[], metavar="NAME",
@@ -214,13 +214,7 @@ def _definition(thing: Any) -> dict[str, Any]:
 
 
 def _functions(name: str) -> list[Any]:
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = import_module(name)
-    except Exception as error:  # whatever a user's module raises while it is imported
-        raise InputError(f"importing it failed: {type(error).__name__}: {error}", source=name) from error
+    module = import_from_here(name, name)
     listed = getattr(module, "TOOLS", None)
     if isinstance(listed, (list, tuple)):
         return list(cast("list[Any]", listed))

@@ -20,7 +20,7 @@ from argparse import (
     RawDescriptionHelpFormatter,
 )
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from errno import EISDIR
 from functools import partial
 from importlib import import_module
@@ -482,13 +482,7 @@ def _listed(value: Any, source: str, line: int = 0) -> list[Any]:
 def _from_python(source: str) -> list[Any]:
     """Imports what the user named. This runs the user's own module, which is why it must be asked for by name."""
     module_name, _, path = source.partition(":")
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = import_module(module_name)
-    except Exception as error:  # whatever a user's module raises while it is imported
-        raise InputError(f"importing {module_name} failed: {type(error).__name__}: {error}", source=source) from error
+    found: Any = import_from_here(module_name, source)
     for part in path.split("."):
         if not hasattr(found, part):
             near = suggest(part, [name for name in dir(found) if not name.startswith("_")])
@@ -497,6 +491,25 @@ def _from_python(source: str) -> list[Any]:
     if isinstance(found, dict) and isinstance(cast(dict[str, Any], found).get("tools"), list):
         return list(cast(dict[str, Any], found)["tools"])
     return list(cast(list[Any], found)) if isinstance(found, list | tuple | set | frozenset) else [found]
+
+
+def import_from_here(name: str, source: str) -> ModuleType:
+    """A module of the user's, from this folder too. What it prints is not the output of the command."""
+    what = "it" if name == source else name
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        with redirect_stdout(sys.stderr):
+            return import_module(name)
+    except SystemExit as error:
+        raise InputError(
+            f"importing {what} failed: the module ended the program with sys.exit({error.code!r:.80}). "
+            'Put what it runs under `if __name__ == "__main__":`',
+            source=source,
+        ) from error
+    except Exception as error:  # whatever a user's module raises while it is imported
+        raise InputError(f"importing {what} failed: {type(error).__name__}: {error}", source=source) from error
 
 
 T = TypeVar("T")
