@@ -63,7 +63,7 @@ def arguments(parser: ArgumentParser) -> None:
     source("--pack", action="append", default=[], metavar="NAME", help="Check this rule pack; repeatable")
     source(
         "--module", action="append", default=[], metavar="MODULE[:NAME]",
-        help="Import this Python module and check its functions, or only its list TOOLS if it has one; repeatable",
+        help="Import this module, check its TOOLS or its functions; repeatable",
     )  # fmt: skip
     source(
         "--server", action="append", default=[], metavar="NAME",

@@ -503,8 +503,9 @@ def import_from_here(name: str, source: str) -> ModuleType:
         with redirect_stdout(sys.stderr):
             return import_module(name)
     except SystemExit as error:
+        code = "" if error.code is None else f"{error.code!r:.80}"
         raise InputError(
-            f"importing {what} failed: the module ended the program with sys.exit({error.code!r:.80}). "
+            f"importing {what} failed: the module ended the program with sys.exit({code}). "
             'Put what it runs under `if __name__ == "__main__":`',
             source=source,
         ) from error
