@@ -10,7 +10,7 @@ import pytest
 from rightcall import Executor
 from rightcall.cli.terminal import many
 from rightcall.record.sqlite import SqliteStore
-from support import fickle_server, tool_server
+from support import answering_server, fickle_server, tool_server
 from support.cli import Runner, Terminal
 from support.every import every
 
@@ -143,6 +143,52 @@ def test_the_last_words_of_a_server_that_dies_are_shown(run: Runner) -> None:
     done = run("lint", "--", sys.executable, "-S", "-c", dies)
     assert done.code == 2
     assert "it ended with exit code 3; its last words: no \\u001b[31mkey" in done.err
+
+
+REFUSED = '{"error": {"code": -32601, "message": "Method \\u001b[31mnot found"}}'
+
+
+@every(
+    ("body", "message"),
+    [
+        (REFUSED, r"the server answered tools/list with an error: Method \u001b[31mnot found (code -32601)"),
+        ('{"error": {"code": 5}}', 'the server answered tools/list with an error: {"code": 5}'),
+        ('{"result": {"tools": "none"}}', "without a list of tools: expected `tools` to be a JSON array"),
+        ('{"result": {}}', "without a list of tools"),
+        ('{"result": {"tools": []}}', "no tool definitions found: it answered tools/list with an empty list"),
+        ('{"result": {"tools": [{"name": "x"}, 1]}}', "entry 2 of its answer to tools/list is not a tool definition"),
+        ('{"result": {"tools": [{"name": "x"}, null]}}', "expected an object, got null"),
+        (
+            '{"result": {"tools": [{"name": "\xff"}]}}',
+            "entry 1 of its answer to tools/list cannot be read: it has bytes",
+        ),
+        ('{"result": {"tools": [{"name": 1e999999}]}}', "entry 1 of its answer to tools/list cannot be read: "),
+    ],
+)
+def test_a_server_without_a_list_of_tools_is_told(run: Runner, body: str, message: str) -> None:
+    done = run("lint", "--", *answering_server.command(body))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.replace("\n", "").isprintable()
+
+
+def test_definitions_of_a_server_without_a_name_or_a_schema_are_findings(run: Runner) -> None:
+    done = run("lint", "--", *answering_server.command('{"result": {"tools": [{"name": 5}, {"inputSchema": "x"}]}}'))
+    assert (done.code, done.err) == (1, "")
+    assert done.out.count("RC102") == 2
+
+
+def test_in_the_gateway_a_server_may_have_no_tools(run: Runner, tmp_path: Path) -> None:
+    policy = policy_with(tmp_path)
+    silent = answering_server.command(REFUSED, tools=False)
+    policy.write_text(f"{policy.read_text()}[servers.prompts]\ncommand = {json.dumps(silent)}\n")
+    whole = run("lint", "--server", "all", "--policy", str(policy), "--json").json["documents"][0]
+    assert "files_echo" in whole["tokens_by_tool"]
+    alone = run("lint", "--server", "prompts", "--policy", str(policy))
+    assert (alone.code, "server prompts: the server answered tools/list with an error" in alone.err) == (2, True)
+    policy.write_text(f"[servers.prompts]\ncommand = {json.dumps(silent)}\n")
+    none = run("lint", "--server", "all", "--policy", str(policy))
+    assert (none.code, "no server of the policy lists a tool" in none.err) == (2, True)
 
 
 def policy_with(folder: Path) -> Path:

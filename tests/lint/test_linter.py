@@ -202,6 +202,12 @@ def test_what_many_tools_have_in_common_is_told_once() -> None:
         ("tools.toml", "a = ", r"tools.toml:1: not valid TOML"),
         ("tools.toml", "a = 1", r"expected a table \[tools.NAME\]"),
         ("tools.json", "[]", r"no tool definitions found"),
+        ("tools.json", '{"tools": ["read", "write"]}', r"no tool definitions found"),
+        ("tools.jsonl", "[]\n", r"no tool definitions found"),
+        ("tools.json", '[{"name": "x"},\n null]', r"tools.json:2: entry 2 of the list is not a tool .*, got null"),
+        ("tools.json", '{"tools": [{"name": "x"}, "x"]}', r'entry 2 of the list `tools` is not a tool .*, got "x"'),
+        ("tools.json", '[[{"name": "x"}], [7]]', r"entry 1 of the list `\[1\]` is not a tool definition"),
+        ("tools.jsonl", '{"name": "x"}\n[1, {"name": "y"}]', r"tools.jsonl:2: entry 1 of the list is not a tool"),
         ("tools.py", "", r"rightcall lint --module"),
     ],
 )

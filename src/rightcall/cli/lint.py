@@ -5,7 +5,12 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
+<<<<<<< HEAD
 from contextlib import closing
+=======
+from contextlib import closing, suppress
+from importlib import import_module
+>>>>>>> fix-1
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -264,12 +269,17 @@ def _gateway(options: Namespace) -> "Document":
     """The tools of all servers, under the names that the gateway lists them by."""
     from rightcall.lint.definitions import Document, view_tools
     from rightcall.mcp.gateway.names import name_tools
-    from rightcall.mcp.links import learn_twice
+    from rightcall.mcp.links import NoTools, learn_twice
 
     enabled = [server for server in policy_of(options).servers.values() if server.enabled]
     if not enabled:
         raise ConfigError("the policy has no servers: add a table [servers.NAME]")
-    learned = {server.name: learn_twice(_of_policy(options, server.name)) for server in enabled}
+    learned: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = {}
+    for server in enabled:
+        with suppress(NoTools):  # it may have prompts and resources alone
+            learned[server.name] = learn_twice(_of_policy(options, server.name))
+    if not learned:
+        raise ConfigError("no tool definitions found: no server of the policy lists a tool")
     pairs = [(name, str(raw.get("name"))) for name, (first, _, _) in learned.items() for raw in first]
     prefixes = {server.name: server.prefix for server in enabled if server.prefix is not None}
     wires = {pair: wire for wire, pair in name_tools(pairs, prefixes).names.items()}

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from rightcall.base.text import escaped
 from rightcall.catalog.sources import SCHEMA_KEYS
 from rightcall.catalog.tidy import Schema, as_list, as_schema
 from rightcall.catalog.toml import Source, key_lines, line_of
@@ -160,13 +161,21 @@ def _read_json(path: str, text: str) -> Document:
         if _looks_like_lines(text) and not isinstance(fault, TooDeep):
             return _read_lines(path, text)
         raise _unreadable(fault, path, _line_at(text, fault.at)) from None
-    places = list(_listed(value))
+    try:
+        places = list(_listed(value))
+    except _NotObject as fault:
+        line = Lines(Document(path, "json", (), text)).line(fault.path)
+        raise ConfigError(str(fault), source=path, line=line) from None
+    _require_some(places, path)
+    return Document(path, "json", view_tools(places), text)
+
+
+def _require_some(places: Sequence[Any], path: str) -> None:
     if not places:
         raise ConfigError(
             'no tool definitions found: expected a list of tools, {"tools": [...]} or one tool with a name',
             source=path,
         )
-    return Document(path, "json", view_tools(places), text)
 
 
 def _unreadable(fault: NotReadable, path: str, line: int) -> ConfigError:
@@ -204,7 +213,11 @@ def _read_lines(path: str, text: str) -> Document:
             value = _plain(read(line))
         except NotReadable as fault:
             raise _unreadable(fault, path, number + 1) from None
-        places += [((number, *steps), raw) for steps, raw in _listed(value)]
+        try:
+            places += [((number, *steps), raw) for steps, raw in _listed(value)]
+        except _NotObject as fault:
+            raise ConfigError(str(fault), source=path, line=number + 1) from None
+    _require_some(places, path)
     return Document(path, "jsonl", view_tools(places), text)
 
 
@@ -223,9 +236,11 @@ def _from_tables(tables: Mapping[str, Any], base: Steps) -> Iterator[tuple[Steps
 
 
 def _listed(value: Any, base: Steps = ()) -> Iterator[tuple[Steps, dict[str, Any]]]:
-    """Every tool in what a file holds, with the way to it."""
+    """Every tool in what a file holds, with the way to it. Raises _NotObject."""
     if isinstance(value, list):
         for number, one in enumerate(cast("list[Any]", value)):
+            if not isinstance(one, (dict, list)):
+                raise _NotObject(one, (*base, number))
             yield from _listed(one, (*base, number))
         return
     if not isinstance(value, dict):
@@ -240,13 +255,27 @@ def _listed(value: Any, base: Steps = ()) -> Iterator[tuple[Steps, dict[str, Any
     for key in ("tools", "functions", "functionDeclarations", "function_declarations"):
         inner = table.get(key)
         if isinstance(inner, list) and (inner or "name" not in table):
-            yield from _listed(inner, (*base, key))
+            if not all(isinstance(one, str) for one in cast("list[Any]", inner)):  # not the names of an agent's tools
+                yield from _listed(inner, (*base, key))
             return
         if key == "tools" and isinstance(inner, dict) and "name" not in table:
             yield from _from_tables(cast("dict[str, Any]", inner), (*base, key))
             return
     if _is_tool(table) and (not isinstance(table.get("name"), str) or _SCHEMA_WORDS.isdisjoint(table)):
         yield base, table
+
+
+class _NotObject(Exception):
+    """An entry of a list of tools is no definition."""
+
+    def __init__(self, entry: Any, path: Steps) -> None:
+        found = escaped(json.dumps(entry, ensure_ascii=False), 60)
+        within = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[:-1]).lstrip(".")
+        named = f"the list `{within}`" if within else "the list"
+        super().__init__(
+            f"entry {cast('int', path[-1]) + 1} of {named} is not a tool definition: expected an object, got {found}"
+        )
+        self.path = path
 
 
 _SCHEMA_WORDS: Final = frozenset(SCHEMA_KEYS)

@@ -37,7 +37,7 @@ from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
 from rightcall.base.secrets import Redactor, Sent
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError, IdentityError
-from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era, one_line
+from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era, mapping, one_line, value
 from rightcall.mcp.session import (
     FORGOTTEN,
     Cause,
@@ -50,7 +50,7 @@ from rightcall.mcp.session import (
     SessionExpired,
     spawn,
 )
-from rightcall.mcp.upstream import Hello, Opening, SpeaksBoth, environment, filled, greet, listed_tools
+from rightcall.mcp.upstream import Hello, ListRefused, Opening, SpeaksBoth, environment, filled, greet, listed
 from rightcall.policy.settings import Server
 
 if TYPE_CHECKING:
@@ -678,24 +678,62 @@ _STARTING = 30.0
 
 
 def learn_tools(server: Server) -> list[dict[str, Any]]:
-    """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
-    return _learn(server, 1)[0][0]
+    """Its tools as it lists them. Raises ConfigError where it does not start, or does not answer with such a list."""
+    try:
+        return _learn(server, 1)[0][0]
+    except NoTools:
+        return []
+
+
+class NoTools(ConfigError):
+    """The server has no tools: its list is empty, or it has neither said that it has one nor knows the question."""
 
 
 def _learn(server: Server, times: int) -> tuple[list[list[dict[str, Any]]], str]:
     """Its tools, as often as wanted, and its instructions."""
     try:
         lists, instructions = asyncio.run(_list_often(server, times))
-        return [[json.decode(one) for one in found] for found in lists], instructions
+    except _NotOffered as fault:
+        raise NoTools(f"server {escaped(server.name, 60)}: {fault}") from None
+    except ListRefused as fault:
+        raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
     except ServerSlow as fault:
         raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
     except ServerGone as fault:  # whose words are a sentence of their own
         raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
+    if not lists[0]:
+        raise NoTools(
+            f"server {escaped(server.name, 60)}: no tool definitions found: it answered tools/list with an empty list"
+        )
+    return [_definitions(server, found) for found in lists], instructions
+
+
+def _definitions(server: Server, found: list[Raw]) -> list[dict[str, Any]]:
+    """The definitions of a list, as values. Raises ConfigError, which names the first that is no object."""
+    tools: list[dict[str, Any]] = []
+    for number, raw in enumerate(found, 1):
+        try:
+            tool: Any = json.decode(raw)
+        except (ValueError, RecursionError) as fault:
+            why = f"cannot be read: {_fault_told(fault)}"
+        else:
+            if isinstance(tool, dict):
+                tools.append(cast("dict[str, Any]", tool))
+                continue
+            why = f"is not a tool definition: expected an object, got {escaped(bytes(raw).decode(), 60)}"
+        raise ConfigError(f"server {escaped(server.name, 60)}: entry {number} of its answer to tools/list {why}")
+    return tools
+
+
+def _fault_told(fault: Exception) -> str:
+    if isinstance(fault, UnicodeDecodeError):
+        return "it has bytes that are not valid UTF-8"
+    return "it is nested too deeply" if isinstance(fault, RecursionError) else escaped(str(fault), 200)
 
 
 def learn_twice(server: Server) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Its tools, again as it lists them when it is asked a second time, as some tell another list then, and its
-    instructions."""
+    instructions. Raises ConfigError as `learn_tools` does, and NoTools."""
     (first, second), instructions = _learn(server, 2)
     return first, second, instructions
 
@@ -718,7 +756,7 @@ async def _ask_server(
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
-        lists = [await listed_tools(session, hello, _STARTING) for _ in range(times)]
+        lists = [await _listed_tools(session, hello) for _ in range(times)]
         return lists, session.agreed.instructions if session.agreed is not None else ""
     except ServerGone as fault:
         if type(fault) is ServerGone and nobody.words:
@@ -726,6 +764,22 @@ async def _ask_server(
         raise
     finally:
         await session.aclose()
+
+
+async def _listed_tools(session: Session, hello: Hello) -> list[Raw]:
+    """Its list. Raises ListRefused, and _NotOffered where the server never said that it has tools."""
+    try:
+        return await listed(session, hello, "tools/list", "tools", _STARTING, strict=True)
+    except ListRefused as fault:
+        agreed = session.agreed
+        error = mapping(value(fault.answer.error or b""))
+        if agreed is not None and "tools" not in agreed.capabilities and error.get("code") == METHOD_NOT_FOUND:
+            raise _NotOffered(fault.answer, str(fault)) from None
+        raise
+
+
+class _NotOffered(ListRefused):
+    """The server does not know the question, and its capabilities name no tools."""
 
 
 class _Nobody:

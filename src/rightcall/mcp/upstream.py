@@ -534,10 +534,10 @@ async def own_request(
 
 
 class ListRefused(Exception):
-    """The server answers with an error where a list was asked for."""
+    """The server answers with an error where a list was asked for, or, where that is told too, with no list."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__("the server has refused to list")
+    def __init__(self, answer: Answer, why: str = "the server has refused to list") -> None:
+        super().__init__(why)
         self.answer = answer
 
 
@@ -549,17 +549,22 @@ async def listed_tools(session: Session, hello: Hello, seconds: float, most: int
         return []
 
 
-async def listed(session: Session, hello: Hello, method: str, key: str, seconds: float, most: int = MOST) -> list[Raw]:
+async def listed(
+    session: Session, hello: Hello, method: str, key: str, seconds: float, most: int = MOST, *, strict: bool = False
+) -> list[Raw]:
     """The entries of a list, over all its pages. Raises ListRefused where the server has no such list, ServerGone, and
-    ServerSlow where all of them together take longer."""
+    ServerSlow where all of them together take longer. `strict` raises ListRefused too where any page is an error or
+    has no list, instead of leaving out that page and those after it."""
     try:
         async with asyncio.timeout(seconds):
-            return await _walked(session, hello, method, key, seconds, most)
+            return await _walked(session, hello, method, key, seconds, most, strict)
     except TimeoutError:
         raise ServerSlow(f"did not list what it has within {seconds:g} seconds ({method})") from None
 
 
-async def _walked(session: Session, hello: Hello, method: str, key: str, seconds: float, most: int) -> list[Raw]:
+async def _walked(
+    session: Session, hello: Hello, method: str, key: str, seconds: float, most: int, strict: bool
+) -> list[Raw]:
     found: list[Raw] = []
     size = 0
     cursor: Any = None
@@ -567,16 +572,28 @@ async def _walked(session: Session, hello: Hello, method: str, key: str, seconds
         params = {} if cursor is None else {"cursor": cursor}
         answer = await own_request(session, hello, method, params, seconds)
         if answer.result is None:
-            if cursor is None:
-                raise ListRefused(answer)
+            if cursor is None or strict:
+                raise ListRefused(answer, f"the server answered {method} with an error: {_error_told(answer)}")
             break
         size += len(bytes(answer.result))
         page = fields(answer.result)
         try:
-            found += _items.decode(page.get(key, b"[]"))
+            found += _items.decode(page.get(key, b"" if strict else b"[]"))
         except (RightCallError, ValueError, RecursionError):
+            if strict:
+                why = f"the server answered {method} without a list of {key}: expected `{key}` to be a JSON array"
+                raise ListRefused(answer, why) from None
             break
         cursor = value(page.get("nextCursor", b""))
         if cursor is None or len(found) >= most or size > MOST_BYTES:
             break
     return found[:most]
+
+
+def _error_told(answer: Answer) -> str:
+    """The words and the code of an error; all of it where it has no words."""
+    error = mapping(value(answer.error or b""))
+    message, code = error.get("message"), error.get("code")
+    if not isinstance(message, str) or not message.strip():
+        return escaped(bytes(answer.error or b"").decode("utf-8", "replace"), 300)
+    return escaped(message, 300) + (f" (code {code})" if isinstance(code, int) else "")

@@ -16,7 +16,7 @@ from rightcall.errors import PolicyError
 from rightcall.executor.door import Door
 from rightcall.executor.executor import Executor
 from rightcall.mcp.gateway.gateway import CodeTools, Gateway
-from rightcall.mcp.gateway.names import name_tools
+from rightcall.mcp.gateway.names import name_tools, read_entries
 from rightcall.policy.tightening import tighten
 from rightcall.policy.watch import load_policy
 from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
@@ -309,6 +309,17 @@ def test_definitions_keep_everything_else() -> None:
 
     (only,) = asyncio.run(main())
     assert bytes(only) == b'{"name":"read","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}'
+
+
+def test_a_definition_that_is_not_utf8_hides_no_other() -> None:
+    async def main() -> list[tuple[str, dict[str, Any]]]:
+        async with gateway_of(rules({"files": ""}), files=server("files", "read")) as gateway:
+            await names(gateway)
+            listed = [Raw(b'{"name": "read", "description": "\xff"}'), Raw(b'{"name": "save"}')]
+            gateway.table.take("files", read_entries("files", listed))
+            return gateway.definitions()
+
+    assert asyncio.run(main()) == [("files", {"name": "save"})]
 
 
 def test_policy_check_says_which_servers_share_a_prefix() -> None:

@@ -52,6 +52,7 @@ from rightcall.mcp.messages import (
     Era,
     Refused,
     complete,
+    mapping,
     notification,
     success,
     tool_call,
@@ -240,9 +241,10 @@ class Gateway:
     def definitions(self) -> list[tuple[str, dict[str, Any]]]:
         """Every tool of the servers as it is listed, whoever may see it, each with its server."""
         return [
-            (space, json.decode(raw))
+            (space, dict(tool))
             for space in tuple(self._upstreams)
             for raw in self.table.listed(lambda _: True, (space,))
+            if (tool := mapping(value(raw)))  # text that is not UTF-8 cannot be read
         ]
 
     def follow(self) -> None:
