@@ -5,12 +5,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
-<<<<<<< HEAD
-from contextlib import closing
-=======
 from contextlib import closing, suppress
-from importlib import import_module
->>>>>>> fix-1
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, cast
 
