@@ -26,7 +26,7 @@ def findings_of(tools: list[dict[str, Any]]) -> list[Finding]:
     return lint(Document("case", "server", views), Choice())
 
 
-PARTS = 12
+PARTS = 20
 """Each takes a second or two."""
 
 

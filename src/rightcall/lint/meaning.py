@@ -95,6 +95,7 @@ _SENTENCE: Final = re.compile(r"[.;!?](?:\s|$)|\n")
 _LONGEST_SENTENCE = 300
 
 
+@lru_cache(maxsize=20_000)
 def nearness(one: str, other: str) -> float:
     """The cosine of two texts or names."""
     from rightcall.router.vectors import near  # late: most lists have no two tools to compare
@@ -247,6 +248,7 @@ def _same_thing(word: str, other: str) -> bool:
     )
 
 
+@lru_cache(maxsize=20_000)
 def is_one_noun(word: str, other: str, least: float = 0.48) -> bool:
     """Whether two nouns mean the same by the vectors, as `booking` and `reservation` do. Those that begin or end alike
     are of a kind: `sunrise` and `sunset`."""
