@@ -23,7 +23,7 @@ _SHOWN: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bsuch as\b"
 
 _FOREIGN: Final = re.compile(
     r"\b(?:other|another|others'?|rival|competing|third-party|foreign|different|remaining|elsewhere|every connected|"
-    r"any connected|all connected) (?:[\w-]+ ){0,2}?"
+    r"any connected|all connected) (?:[\w-]+ ){0,4}?"
     r"(?:servers?|plug-?ins?|extensions?|connectors?|providers?|vendors?|integrations?|add-?ons?|MCPs?)(?:'s?)?\b",
     re.IGNORECASE,
 )
@@ -107,6 +107,18 @@ _UNASKED: Final = re.compile(
     r"permission|approval|consent))\b))",
     re.IGNORECASE,
 )
+_PAID: Final = re.compile(
+    r"\b(?:leave out|omit|hide|conceal|suppress|(?:do not|don't|never|not|without) "
+    r"(?:mention|say|disclos|tell|reveal)\w*) that (?:this|it|they|these)\b[^.;\n]{0,20}"
+    r"\b(?:paid|sponsor\w*|advert\w*|promotion\w*|affiliat\w*|commissions?)\b",
+    re.IGNORECASE,
+)
+_NO_CONSENT: Final = re.compile(
+    r"^(?:(?!\b(?:never|not|cannot|no|only|refus\w+|fails?|reject\w*|if)\b|n't\b)[^.\n]){0,200}?"
+    rf"\bwithout (?:\w+ ){{0,3}}?{_USER}(?:'s|s')? (?:consent|approval|permission|confirmation|agreement|knowledge)"
+    r"(?=\s*(?:[.;,!]|$))",
+    re.IGNORECASE,
+)
 _RULES = r"(?:guidelines|rules|polic(?:y|ies)|instructions|prompt|restrictions|guardrails|limits)"
 _RULES_VOID: Final = re.compile(
     rf"\b(?:(?:safety|system|host's|your|assistant's|model's|developer's) (?:\w+ )?{_RULES}|{_RULES}(?=[^.\n]{{0,60}}\b"
@@ -123,7 +135,7 @@ _GRADED: Final = re.compile(
     r"each|every|picking)\b",
     re.IGNORECASE,
 )
-_FROM_RULES: Final = (_WHATEVER, _ALL_THE_SAME, _TIED, _UNASKED, _RULES_VOID, _GRADED)
+_FROM_RULES: Final = (_WHATEVER, _ALL_THE_SAME, _TIED, _PAID, _UNASKED, _NO_CONSENT, _RULES_VOID, _GRADED)
 
 
 def find_aims(tool: ToolView, text: str) -> Iterator[tuple[str, str]]:

@@ -224,12 +224,12 @@ _GAP = (
     r"(?:[\s,:;(=–—-]|\b(?:which|that|it|is|are|can|could|may|must|should|be|being|chosen|set|given|limited|one|"
     r"either|of|"
     r"to|as|the|a|an|values?|following|from|among|between|out|any|with|use|pass|choose|takes?|accepts?|understands?|"
-    r"supports?|knows?|only|exactly|argument|parameter|option|codes?)\b){1,24}?"
+    r"supports?|knows?|only|exactly|argument|parameter|option|filter|field|codes?)\b){1,24}?"
 )
 _ITEM = rf"(?:{_TOKEN}|{_CODE}|{QUOTED}){NOTE}"
 _MANY = rf"{_ITEM}(?:(?:,\s?(?:or |and )?|\s?[/|]\s?| or | and ){_ITEM}){{1,18}}"
 _ALLOWED = rf" (?:are|is|can be|may be) (?:{GOOD}|offered|understood|possible|chosen|used)\b"
-_ENDED = rf"(?=\s*(?:[.;:)\n]|$)|{_ALLOWED})"
+_ENDED = rf"(?=(?: only)?\s*(?:[.;:)\n]|$)|{_ALLOWED})"
 _TELLS: Final = re.compile(
     r"[:(=]|\b(?:are|be|one|either|of|among|between|use|pass|choose|takes?|accepts?|understands?|supports?|knows?|only|is)\b"
 )

@@ -269,7 +269,9 @@ _DUTY = r"(?:on duty|on call|signed in|logged in|in charge|now playing|now showi
 _STATE: Final = re.compile(
     rf"(?i:\b(?:as of|as at) {_DAY}\b[^.\n]{{0,60}}\b{_NUMBER} \w|\b{_NUMBER} [^.\n]{{1,60}}\b(?:as of|as at) {_DAY}|"
     rf"\b{_NUMBER} (?:out )?of (?:the |your |a |an )?(?:\w+ )?{_NUMBER} [^.;\n]{{0,60}}?\b(?:{_LEFT}|remains?|unused|"
-    rf"used(?: up)?|spent|consumed|gone)\b|\b{_NOW_WORDS}(?:: | = | \(){_NUMBER}\b|"
+    rf"used(?: up)?|spent|consumed|gone)\b|"
+    rf"\byou have (?:already )?\w+ {_NUMBER} (?:out )?of (?:the |your )?(?:\w+ )?{_NUMBER}\b|"
+    rf"\b{_NOW_WORDS}(?:: | = | \(){_NUMBER}\b|"
     r"\b(?:latest|last|most recent|newest) (?:reading|measurement|value|price|quote|trade|rate|sample|order|count|"
     r"number|id)\b[^.:\n]{0,30}(?:: | is | was )[$€£]?[\w-]*\d(?![^.\n]{0,20} (?:if|when)\b)|"
     r"[,;:(] ?up (?:for )?\d+ (?:days?|hours?|h|min(?:utes)?)\b|\bload(?: average)?:? \d+\.\d+|"

@@ -90,7 +90,9 @@ def is_evident(argument: Argument, tool: ToolView, spoken: Sequence[str]) -> boo
         return _are_spoken(values, told) or (bool(rest - _OF_KIND) and rest - _OF_KIND <= told)
     if argument.kind == "boolean":
         return all(one in told or any(_is_form(one, word) for word in told) for one in rest - SWITCHES)
-    if letters in _PAGING or (argument.kind == "string" and _is_sought(argument, tool, words, spoken)):
+    if (letters in _PAGING and not argument.required) or (
+        argument.kind == "string" and _is_sought(argument, tool, words, spoken)
+    ):
         return True
     if argument.kind == "string" and _is_of_name(words, letters, words_of(tool.name)):
         return True

@@ -153,7 +153,8 @@ _PATTERNS: Final = (
     ("", re.compile(r"\bwritten (?:like|as) [`'\"]?(?=[^\s`'\"]*\d)[A-Za-z\d.:/#+-]{3,30}[`'\"]?(?=\s*(?:[.,;)]|$))|"
                     r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b|"
                     r"\b(?:Go|Prometheus)(?:[- ]style)? durations?\b|"
-                    r"\b(?:number|integer|digits) (?:directly |immediately )?followed by (?:an? )?(?:time unit|"
+                    r"\b(?:number|integer|digits) (?:directly |immediately )?followed (?:directly |immediately )?by "
+                    r"(?:an? )?(?:time unit|"
                     r"[`'\"]?(?:[smhdwy]|min)\b[`'\"]?(?:,| or\b|/))", re.IGNORECASE)),
     ("", re.compile(r"\bday[./-]month[./-]year\b|\bmonth[./-]day[./-]year\b|\byear[./-]month[./-]day\b|\bISO weeks?\b|"
                     r"^\W*(?:starts|begins) with [`'\"]?(?=[A-Z#@/$\d-])[\w#@/$-]{1,20}[`'\"]? "

@@ -378,7 +378,8 @@ def _left_out(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[ToolV
     shorts: dict[tuple[str, str], list[str]] = {}
     for name, kind in uses:
         word, number = words_of(name)
-        for short in {word, word[0] + number}:
+        initials = word[0] + number[0]
+        for short in {word, word[0] + number, *(() if is_word(initials) else (initials,))}:
             shorts.setdefault((short, kind), []).append(name)
     for tool in tools if uses else ():
         own = {one.name for one in tool.top}

@@ -240,6 +240,8 @@ def _act(tool: ToolView) -> Iterator[Hit]:
         return  # `get_preview_link` creates what it returns
     if named == "delete" and not sentence.isdisjoint(_BINS):
         return  # `Moves a note to the trash`
+    if words[0] not in ACT_OF and alike(verb, words[0]):
+        return  # `post_incident_update` publishes one
     if _is_turned(words[0], told) or (
         act and named and act != named and "mark" not in (act, named) and frozenset((act, named)) not in _COMPATIBLE
         and not any(ACT_OF.get(word) == named or word[:4] == own[0][:4] for word in sentence)
@@ -301,14 +303,20 @@ _UNLESS: Final = re.compile(
 )
 
 
+_CHANGING: Final = frozenset(("end", "update", "move", "send"))
+_TRIES: Final = word_set("preview plan draft check validate estimate simulate test try dry status query search view")
+
+
 def _harmless(tool: ToolView, named: str) -> Iterator[Hit]:
     """`delete_rows` that says it is read-only."""
     text = tool.description[:MOST_TEXT]
-    found = _HARMLESS.search(text) if named == "delete" else None
+    words = words_of(tool.name)
+    changes = named == "delete" or (ACT_OF.get(words[0]) in _CHANGING and _TRIES.isdisjoint(words))
+    found = _HARMLESS.search(text) if changes else None
     if found is not None and not _UNLESS.search(text):
         yield Hit(
             "RC207",
-            f"the name says {named}, the description says {quote_text(found[0])}",
+            f"the name says {named if named == 'delete' else words[0]}, the description says {quote_text(found[0])}",
             "correct the description, or rename the tool",
             tool.at("description"),
         )
