@@ -113,6 +113,17 @@ _PAID: Final = re.compile(
     r"\b(?:paid|sponsor\w*|advert\w*|promotion\w*|affiliat\w*|commissions?)\b",
     re.IGNORECASE,
 )
+_FALSELY: Final = re.compile(
+    r"\b(?:whatever|no matter what|regardless of what) (?:the |any |those |these )?(?:\w+ )?"
+    r"(?:data|figures?|facts?|numbers?|results?|evidence|reviews?|sources?|tests?|prices?|measurements?) (?:may )?"
+    r"(?:say|show|tell|suggest|indicate|prove)s?\b",
+    re.IGNORECASE,
+)
+_TEXTS_VOID: Final = re.compile(
+    r"\b(?:ignore|disregard) (?:its|their|(?:the|any) (?:\w+ )?tools?') (?:\w+ )?"
+    r"(?:descriptions?|instructions?|texts?)\b",
+    re.IGNORECASE,
+)
 _NO_CONSENT: Final = re.compile(
     r"^(?:(?!\b(?:never|not|cannot|no|only|refus\w+|fails?|reject\w*|if)\b|n't\b)[^.\n]){0,200}?"
     rf"\bwithout (?:\w+ ){{0,3}}?{_USER}(?:'s|s')? (?:consent|approval|permission|confirmation|agreement|knowledge)"
@@ -135,12 +146,14 @@ _GRADED: Final = re.compile(
     r"each|every|picking)\b",
     re.IGNORECASE,
 )
-_FROM_RULES: Final = (_WHATEVER, _ALL_THE_SAME, _TIED, _PAID, _UNASKED, _NO_CONSENT, _RULES_VOID, _GRADED)
+_FROM_RULES: Final = (_WHATEVER, _ALL_THE_SAME, _TIED, _PAID, _FALSELY, _UNASKED, _NO_CONSENT, _RULES_VOID, _GRADED)
 
 
 def find_aims(tool: ToolView, text: str) -> Iterator[tuple[str, str]]:
     """The rule and the sentence of each aim that a text has."""
     for previous, sentence in pairwise(["", *_ENDS.split(text)]):
+        if _TEXTS_VOID.search(sentence):
+            yield "RC703", sentence.strip()
         if _SHOWN.search(sentence):
             continue
         if any(one.search(sentence) for one in _FROM_RULES) or _hides(previous, sentence):

@@ -274,6 +274,8 @@ _STATE: Final = re.compile(
     rf"\b{_NOW_WORDS}(?:: | = | \(){_NUMBER}\b|"
     r"\b(?:latest|last|most recent|newest) (?:reading|measurement|value|price|quote|trade|rate|sample|order|count|"
     r"number|id)\b[^.:\n]{0,30}(?:: | is | was )[$€£]?[\w-]*\d(?![^.\n]{0,20} (?:if|when)\b)|"
+    r"\blast (?:poll|sync|refresh|check|scan|update|run)(?:ed|ned)?:? (?:at |on |was )?\d{1,2}:\d\d|"
+    r"\bnonce:? [`'\"]?(?=[a-z]*\d)\w{6,}|\bbuild \d{4,}\b|"
     r"[,;:(] ?up (?:for )?\d+ (?:days?|hours?|h|min(?:utes)?)\b|\bload(?: average)?:? \d+\.\d+|"
     r"\b(?:build|commit|revision|rev|sha)[ :#]{1,2}(?:[\w.]{1,12}[-+])?g?(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])"
     rf"[0-9a-f]{{7,40}}\b)|\b(?i:{_DUTY}(?: {_NOW_WORDS})?)(?:: | (?:is|are) )(?:[\"“]|(?!The |A |An |I)[A-Z]\w+)",

@@ -150,7 +150,8 @@ _PATTERNS: Final = (
                     r"[`'\"(]?\b(?:owner|org|user|namespace|group|key)[/=](?:name|repo|project|value)[`'\")]? "
                     r"(?:form|format|"
                     r"notation|syntax|pairs?)\b", re.IGNORECASE)),
-    ("", re.compile(r"\bwritten (?:like|as) [`'\"]?(?=[^\s`'\"]*\d)[A-Za-z\d.:/#+-]{3,30}[`'\"]?(?=\s*(?:[.,;)]|$))|"
+    ("", re.compile(r"\bwrite (?:[\w-]+ ){0,5}(?:like|as) [`'\"]?\d{1,3}[a-z]\d{1,3}[a-z]?[`'\"]?(?=\s*(?:[.,;)]|$))|"
+                    r"\bwritten (?:like|as) [`'\"]?(?=[^\s`'\"]*\d)[A-Za-z\d.:/#+-]{3,30}[`'\"]?(?=\s*(?:[.,;)]|$))|"
                     r"\bwritten (?:like|as) [`'\"]?\d{1,3} ?(?:h|m|s|d|w|min|hrs?|days?)\b|"
                     r"\b(?:Go|Prometheus)(?:[- ]style)? durations?\b|"
                     r"\b(?:number|integer|digits) (?:directly |immediately )?followed (?:directly |immediately )?by "
@@ -385,6 +386,11 @@ _SHAPES: Final = (
         "date-time",
         word_set("date time moment timestamp datetime start end at"),
         r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z",
+    ),
+    (
+        "",
+        word_set("date day time moment start end begin from until at"),
+        r"(?:[0-2]\d|3[01])[/.](?:[0-2]\d|3[01])[/.]\d{4}(?: \d\d:\d\d)?",
     ),
     ("", word_set("time hour clock"), r"(?:[01]\d|2[0-3]):[0-5]\d"),
     ("", word_set("color colour"), r"#[0-9A-Fa-f]{6}"),

@@ -356,11 +356,24 @@ def _described_as(tools: Sequence[ToolView], told: set[str]) -> Iterator[tuple[T
             if not others or not mine or one.name in told or {name for name, _ in found} & own or mine & words - _KINDS:
                 continue
             name, other = others[0]
+            if _is_of_another(tool, mine - {"id"}, words - {"id"}) and {"id"} < mine and {"id"} < words:
+                told.add(one.name)
+                if any(each.description == one.description for _, its in others for each in its.top):
+                    continue  # told as a copy
+                why = f"{quote_name(one.name)} has the text of a {quote_name(name)}"
+                yield tool, Hit("RC208", why, "correct the text", one.path)
+                continue
             named = not any(map(is_word, mine - _KINDS)) and re.search(rf"\bthe {re.escape(name)}\b", one.description)
             same = named or _mean_the_same(mine, words)
             if words_of(one.name)[-1] in _KINDS and same and not _are_two(one.name, name):
                 told.add(one.name)
                 yield tool, _other_name(tool, one.name, name, other)
+
+
+def _is_of_another(tool: ToolView, own: frozenset[str], told: frozenset[str]) -> bool:
+    """Whether a tool is named for what an ID is called, and not for what the text says it is of."""
+    named = {*map(singular, words_of(tool.name))}
+    return len(own) == 1 and own <= named and told.isdisjoint(named) and not _mean_the_same(own, told)
 
 
 _TOLD_OTHERWISE: Final = word_set("name names title url email object json text label path login handle slug either or")

@@ -91,6 +91,13 @@ _PUTS: Final = re.compile(
     r"(?:the |an? )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)?",
     re.IGNORECASE,
 )
+_PUTS_FAR: Final = re.compile(
+    rf"(?:^|[.!?:;,\n]\s{{0,9}}|\b(?:please|must|then|also|always|and|should|to) )"
+    rf"(?:put|pass|include|add|append|copy|insert|write|place|attach|paste|supply|embed)\b[^.\n]{{0,80}}\b{SECRET_WORDS}"
+    r"[^.\n]{0,80}\b(?:in|into|as|to) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)\b",
+    re.IGNORECASE,
+)
+"""The secret is found somewhere first."""
 _FILLS: Final = re.compile(
     r"\b(?:set|fill(?: in)?) (?:the )?[`'\"]?(\w+)[`'\"]?( argument| parameter| field)? (?:to|with)\b[^.\n]{0,40}?"
     rf"{SECRET_WORDS}|(?:^|[.!?:;,\n]\s{{0,9}})"
@@ -156,7 +163,7 @@ def check(tool: ToolView) -> Iterator[Hit]:
 
 
 def _one_text(tool: ToolView, path: Steps, text: str) -> Iterator[Hit]:
-    puts = _PUTS.search(text) or _FILLS.search(text)
+    puts = _PUTS_FAR.search(text) or _PUTS.search(text) or _FILLS.search(text)
     if puts is not None and not _is_foreign(tool, puts):
         puts = None
     puts = puts or _find_personal(tool, path, text)
