@@ -23,7 +23,7 @@ _SHOWN: Final = re.compile(r"\be\.?g\b|\bfor (?:example|instance)\b|\bsuch as\b"
 
 _FOREIGN: Final = re.compile(
     r"\b(?:other|another|others'?|rival|competing|third-party|foreign|different|remaining|elsewhere|every connected|"
-    r"any connected|all connected) (?:[\w-]+ ){0,4}?"
+    r"any connected|all connected) (?:(?!this\b|from\b|of\b|tools?\b|functions?\b)[\w-]+ ){0,4}?"
     r"(?:servers?|plug-?ins?|extensions?|connectors?|providers?|vendors?|integrations?|add-?ons?|MCPs?)(?:'s?)?\b",
     re.IGNORECASE,
 )
