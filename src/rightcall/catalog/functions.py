@@ -137,14 +137,14 @@ def _from_class(cls: Any) -> dict[str, Any]:
     doc, notes = read_docstring(None if _generated(cls) else cls.__doc__)
     definition: dict[str, Any] = {"name": cls.__name__, "description": doc}
     if hasattr(cls, "model_json_schema"):
-        return definition | {"parameters": _unfolded(model_schema(cls))}
+        return definition | {"parameters": _unfold(model_schema(cls))}
     if dataclasses.is_dataclass(cls):
         return definition | {"parameters": _from_fields(cls, _dataclass_defaults(cls), notes)}
     if is_typeddict(cls):
         optional = dict.fromkeys(cls.__optional_keys__, inspect.Parameter.empty)
         return definition | {"parameters": _from_fields(cls, optional, notes)}
     if hasattr(cls, "__struct_fields__"):
-        return definition | {"parameters": _unfolded(schema_of(cls))}
+        return definition | {"parameters": _unfold(schema_of(cls))}
     raise ToolError(
         f"the class {cls.__name__} is not a model: pass a pydantic model, msgspec Struct, dataclass or TypedDict, "
         "or one of its methods"
@@ -172,7 +172,7 @@ def _from_fields(cls: Any, defaults: Mapping[str, Any], notes: Mapping[str, str]
     names = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else hints
     properties = {name: _parameter(hints.get(name, Any), defaults.get(name, ...), notes.get(name)) for name in names}
     required = [name for name in names if name not in defaults]
-    return _unfolded({"type": "object", "properties": properties, "required": required})
+    return _unfold({"type": "object", "properties": properties, "required": required})
 
 
 def _from_object(thing: Any) -> dict[str, Any] | None:
@@ -183,7 +183,7 @@ def _from_object(thing: Any) -> dict[str, Any] | None:
     for attribute in _SCHEMA_ATTRIBUTES:
         schema = getattr(thing, attribute, None)
         if hasattr(schema, "model_json_schema"):
-            schema = _unfolded(model_schema(schema))
+            schema = _unfold(model_schema(schema))
         if isinstance(schema, dict):
             description = getattr(thing, "description", None)
             return {"name": name, "description": description or "", "parameters": schema}
@@ -219,7 +219,7 @@ def _from_signature(signature: inspect.Signature, hints: Mapping[str, Any], note
         schema["properties"][name] = _parameter(hint, ... if required else parameter.default, notes.get(name))
         if required:
             schema["required"].append(name)
-    return _unfolded(schema)
+    return _unfold(schema)
 
 
 def _parameter(hint: Any, default: Any, note: str | None) -> Schema:
@@ -257,7 +257,7 @@ _BESIDE = frozenset(("$ref", "title", "description", "default", "examples", "dep
 """What may stand beside a reference whose schema is put in its place."""
 
 
-def _unfolded(schema: Schema) -> Schema:
+def _unfold(schema: Schema) -> Schema:
     """What is referred to once in its place; what circles or is referred to more often in `$defs` of the root."""
     from rightcall.catalog.schema import localise  # late: most functions have no such hint
 

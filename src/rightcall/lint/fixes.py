@@ -92,7 +92,7 @@ def _fix_once(given: dict[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
     view = view_tool(raw)
     if view.schema is not None:
         own = _get(raw, view.schema_path)
-        _put(raw, view.schema_path, _carried(own, view.schema, _fix_schema(view.schema, wanted)))
+        _put(raw, view.schema_path, _carry(own, view.schema, _fix_schema(view.schema, wanted)))
     elif "RC401" in wanted and "inputSchema" not in raw and not view.base:
         raw["inputSchema"] = {"type": "object", "properties": {}}
     if "RC212" in wanted:
@@ -113,18 +113,18 @@ def _get(raw: dict[str, Any], path: Steps) -> Any:
     return found
 
 
-def _carried(own: Any, read: Any, fixed: Any) -> Any:
+def _carry(own: Any, read: Any, fixed: Any) -> Any:
     """What was corrected in a schema as it was read, in the schema as its author wrote it: Gemini's words stay."""
     if read == fixed:
         return own
     if isinstance(own, dict) and isinstance(read, dict) and isinstance(fixed, dict):
         mine, before, after = cast("Schema", own), cast("Schema", read), cast("Schema", fixed)
         kept = {key: value for key, value in mine.items() if key in after or key not in before}
-        return kept | {key: _carried(mine.get(key), before.get(key), value) for key, value in after.items()}
+        return kept | {key: _carry(mine.get(key), before.get(key), value) for key, value in after.items()}
     if isinstance(own, list) and isinstance(read, list) and isinstance(fixed, list):
         mine, before, after = cast("list[Any]", own), cast("list[Any]", read), cast("list[Any]", fixed)
         if len(mine) == len(before) == len(after):
-            return [_carried(one, was, now) for one, was, now in zip(mine, before, after, strict=True)]
+            return [_carry(one, was, now) for one, was, now in zip(mine, before, after, strict=True)]
     return cast("Any", fixed)
 
 

@@ -164,7 +164,7 @@ class _Filler:
         counts, faults = self._counts, list[tuple[Tally, dict[int, int]]]()
         for part in (LINE,) if self._whose else counts.parts:
             for _, name, *row in self._rollup.cells(part, counts.caller, starts, CELL):
-                tally = self._tally(name) if part == LINE else _found(counts.parts[part], name)
+                tally = self._tally(name) if part == LINE else _tally_of(counts.parts[part], name)
                 _add_cell(tally, row)
                 if part in (LINE, "tool"):
                     faults.append((tally, read_faults(row[12])))
@@ -185,9 +185,9 @@ class _Filler:
                 tally.errors[texts[number]] += times
 
     def _texts(self, errors: Iterable[int]) -> dict[int, str]:
-        return dict(self._numbered("text", "errors", errors))
+        return dict(self._rows_of("text", "errors", errors))
 
-    def _numbered(self, columns: str, table: str, numbers: Iterable[int]) -> Iterator[Any]:
+    def _rows_of(self, columns: str, table: str, numbers: Iterable[int]) -> Iterator[Any]:
         """The rows of a table that have these numbers."""
         for some in in_places(numbers):  # as they are: to send 500 values takes a server's client 8 ms
             yield from self._ask(f"SELECT id, {columns} FROM {table} WHERE id IN ({', '.join(map(str, {*some}))})")
@@ -208,7 +208,7 @@ class _Filler:
         for row in rows:
             of_kind.setdefault(row[0], []).append(row)
         took: dict[int, list[float]] = {}
-        for number, line, kind, rule, strategy in self._numbered("line, kind, rule, strategy", "kinds", of_kind):
+        for number, line, kind, rule, strategy in self._rows_of("line, kind, rule, strategy", "kinds", of_kind):
             calls = of_kind[number]
             times = by * len(calls)
             if kind == "waiting":
@@ -411,7 +411,7 @@ class _Filler:
         )[0][0]  # fmt: skip
 
 
-def _found(tallies: dict[str, Tally], name: str) -> Tally:
+def _tally_of(tallies: dict[str, Tally], name: str) -> Tally:
     tally = tallies.get(name)
     if tally is None:
         tally = tallies[name] = Tally()
